@@ -1,0 +1,39 @@
+"""Which backends are paused, and what that leaves to lease."""
+
+from __future__ import annotations
+
+import random
+
+from gorge_worker.engine.breaker import Breaker
+from gorge_worker.registry import ANY_CLASS, Handler, Registry
+
+
+class Backends:
+    """The breakers of all backends that the registry's handlers need."""
+
+    def __init__(self, registry: Registry, rng: random.Random) -> None:
+        self._handlers = registry.leasable
+        names = {handler.backend for handler in self._handlers.values()}
+        self._breakers = {name: Breaker(name, rng) for name in sorted(filter(None, names))}
+
+    def of(self, handler: Handler) -> Breaker | None:
+        return self._breakers.get(handler.backend) if handler.backend else None
+
+    def wait(self, now: float) -> float:
+        """Seconds until any class can be executed: 0 when one can be now."""
+        return min((self.wait_for(handler, now) for handler in self._handlers.values()), default=0.0)
+
+    def only_probes(self) -> bool:
+        """Whether every class needs a backend that is paused: one task at a time is enough to try it."""
+        return all((breaker := self.of(handler)) and breaker.is_open for handler in self._handlers.values())
+
+    def lease_filter(self, now: float) -> tuple[str, ...]:
+        """The classes to lease now; empty for any."""
+        if ANY_CLASS in self._handlers:
+            return ()
+        return tuple(name for name, handler in self._handlers.items() if self.wait_for(handler, now) == 0)
+
+    def wait_for(self, handler: Handler, now: float) -> float:
+        """Seconds until a task of this handler can be executed."""
+        breaker = self.of(handler)
+        return breaker.wait(now) if breaker else 0.0

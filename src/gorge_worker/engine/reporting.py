@@ -1,0 +1,178 @@
+"""Reporting outcomes until the queue has accepted or refused them, or the lease has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+
+import structlog
+
+from gorge_worker.clock import Clock
+from gorge_worker.engine.held import Held, HeldTasks, Phase
+from gorge_worker.engine.outage import Outage
+from gorge_worker.engine.stats import Stats
+from gorge_worker.model import Lease, Outcome, Verdict
+from gorge_worker.queues.protocol import Receipt, ReportResult, TaskQueue
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 30.0
+GROWTH = 2.0
+MOST_GROWN = 20
+"""Tries beyond which the pause has long stopped growing."""
+JITTER = 0.2
+
+_log = structlog.get_logger()
+
+
+class Reporter:
+    """Sends reports without holding a slot.
+
+    Each report has its own backoff, so that one which the queue chokes on does not hold up the others; when none at
+    all gets through, the queue is in an outage and is tried with one call at a time.
+    """
+
+    def __init__(self, queue: TaskQueue, held: HeldTasks, stats: Stats, clock: Clock, rng: random.Random) -> None:
+        self._queue = queue
+        self._held = held
+        self._stats = stats
+        self._clock = clock
+        self._rng = rng
+        self._outage = Outage(rng)
+        self._ready: deque[Held] = deque()
+        self._delayed: dict[Held, asyncio.TimerHandle] = {}
+        self._calls: set[asyncio.Task[None]] = set()
+        self._probe: asyncio.TimerHandle | None = None
+        self._unreported = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def unreported(self) -> int:
+        """Outcomes that the queue has not taken yet."""
+        return self._unreported
+
+    async def empty(self) -> None:
+        """Returns when every outcome has been accepted, refused, or given up with its lease."""
+        await self._empty.wait()
+
+    def submit(self, held: Held, outcome: Outcome) -> None:
+        held.phase, held.outcome = Phase.REPORTING, outcome
+        self._unreported += 1
+        self._empty.clear()
+        self._ready.append(held)
+        self._send()
+
+    async def stop(self) -> None:
+        """Gives up what is still unreported."""
+        for timer in self._delayed.values():
+            timer.cancel()
+        if self._probe:
+            self._probe.cancel()
+        self._ready.clear()
+        for call in self._calls:
+            call.cancel()
+        await asyncio.gather(*self._calls, return_exceptions=True)
+
+    def _send(self) -> None:
+        """Starts as many calls as may be under way."""
+        features = self._queue.features
+        now = asyncio.get_running_loop().time()
+        while self._ready and len(self._calls) < self._outage.calls_allowed(now, features.report_concurrency):
+            batch = [self._ready.popleft() for _ in range(min(len(self._ready), features.report_batch))]
+            call = asyncio.create_task(self._call(batch))
+            self._calls.add(call)
+            call.add_done_callback(self._called)
+        if self._ready and not self._calls and self._probe is None:
+            loop = asyncio.get_running_loop()
+            self._probe = loop.call_later(self._outage.wait(now), self._time_to_probe)
+
+    def _time_to_probe(self) -> None:
+        self._probe = None
+        self._send()
+
+    def _called(self, call: asyncio.Task[None]) -> None:
+        self._calls.discard(call)
+        if not call.cancelled() and (error := call.exception()):
+            _log.error("the engine failed", exc_info=error)
+        self._send()
+
+    async def _call(self, batch: list[Held]) -> None:
+        now = self._clock.boottime()
+        live = []
+        for held in batch:
+            if held.lease.ends_at > now:
+                live.append(held)
+            else:
+                self._give_up(held, "the lease ended before the queue took the report")
+        if not live:
+            return
+        reports = [held.report for held in live]
+        results = await self._queue.report(reports)
+        for held, report, result in zip(live, reports, results, strict=True):
+            self._take(held, report.lease, result)
+
+    def _take(self, held: Held, lease: Lease, result: ReportResult) -> None:
+        if result.receipt is Receipt.TROUBLE:
+            self._again(held, result)
+            return
+        if self._outage.over():
+            self._hurry()
+        if result.receipt is Receipt.ACCEPTED:
+            self._accepted(held)
+        elif result.receipt is not Receipt.LEASE_LOST:
+            self._refused(held, result.reason)
+        elif held.lease is lease:
+            self._give_up(held, result.reason)
+        else:  # handed out to this worker again while the report was under way
+            self._ready.append(held)
+
+    def _again(self, held: Held, result: ReportResult) -> None:
+        loop = asyncio.get_running_loop()
+        self._outage.trouble(loop.time(), result.reason, result.retry_after)
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * GROWTH ** min(held.tries, MOST_GROWN)) * (
+            1 - self._rng.uniform(0, JITTER)
+        )
+        held.tries += 1
+        self._delayed[held] = loop.call_later(max(pause, result.retry_after or 0.0), self._retry, held)
+
+    def _retry(self, held: Held) -> None:
+        del self._delayed[held]
+        self._ready.append(held)
+        self._send()
+
+    def _hurry(self) -> None:
+        """The outage is over: what waits because of it need not wait any longer."""
+        for held, timer in self._delayed.items():
+            timer.cancel()
+            self._ready.append(held)
+        self._delayed.clear()
+
+    def _accepted(self, held: Held) -> None:
+        if held.outcome is not None and held.outcome.verdict is Verdict.SUCCESS:
+            self._stats.processed += 1
+        self._done(held)
+
+    def _refused(self, held: Held, reason: str) -> None:
+        task = held.lease.task
+        _log.error("the queue refused a report", task=task.id, task_class=task.task_class, reason=reason)
+        if held.outcome is None or held.outcome.verdict is not Verdict.SUCCESS:
+            self._done(held)
+            return
+        # The work is done and its success will never be taken: left alone, it would be executed again for ever.
+        self._stats.failed += 1
+        held.outcome = Outcome.permanent_failure(f"the queue refused the success: {reason}")
+        held.tries = 0
+        self._ready.append(held)
+
+    def _give_up(self, held: Held, reason: str) -> None:
+        task = held.lease.task
+        outcome = str(held.outcome.verdict) if held.outcome else ""
+        _log.warning("outcome not reported", task=task.id, task_class=task.task_class, outcome=outcome, reason=reason)
+        self._done(held)
+
+    def _done(self, held: Held) -> None:
+        self._held.let_go(held)
+        self._unreported -= 1
+        if not self._unreported:
+            self._empty.set()

@@ -1,0 +1,109 @@
+"""What the engine asks of a queue. Batch-first: a database commits a batch at once, HTTP fans it out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Protocol
+
+import msgspec
+
+from gorge_worker.model import Lease, Outcome
+
+
+class Features(msgspec.Struct, frozen=True, kw_only=True):
+    """What a queue can do, as far as it is known now: it may change when a queue comes back after an outage."""
+
+    long_poll: bool = False
+    """`LeaseRequest.wait` holds the call until there is a task."""
+    class_filter: bool = False
+    """`LeaseRequest.task_classes` is applied before anything is leased."""
+    report_batch: int = 1
+    """The most reports that one `report` call should carry."""
+    report_concurrency: int = 64
+    """The most `report` calls that may be under way."""
+
+
+class LeaseRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """`limit` tasks at most, of the named classes (empty: of any), waiting `wait` seconds for the first one."""
+
+    limit: int
+    task_classes: tuple[str, ...] = ()
+    wait: float = 0.0
+
+
+class Unusable(msgspec.Struct, frozen=True):
+    """A task that was leased but can't be executed as it stands (wrong types, a lone surrogate): fails for good."""
+
+    lease: Lease
+    reason: str
+
+
+class Leased(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one lease call.
+
+    `leases` may hold tasks that this worker holds already (queue contract, fact 4): the engine sorts that out.
+    """
+
+    leases: list[Lease] = []
+    unusable: list[Unusable] = []
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """An outcome to be reported under its lease. `duration` is in microseconds."""
+
+    lease: Lease
+    outcome: Outcome
+    duration: int
+
+
+class Receipt(Enum):
+    """What a queue made of a report."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    """Final: the queue will never take this report (400, 413, 422)."""
+    LEASE_LOST = "lease lost"
+    """Final: the task is no longer this worker's (404, 409)."""
+    TROUBLE = "trouble"
+    """No usable answer: to be sent again."""
+
+
+class ReportResult(msgspec.Struct, frozen=True):
+    """A receipt and why; `retry_after` in seconds where the queue named one."""
+
+    receipt: Receipt
+    reason: str = ""
+    retry_after: float | None = None
+
+
+class TaskQueue(Protocol):
+    """A queue as the worker sees it. One object serves one worker."""
+
+    @property
+    def features(self) -> Features: ...
+
+    async def lease(self, request: LeaseRequest) -> Leased:
+        """Leases tasks. Raises QueueTrouble when there is no usable answer; what such a call may have leased
+        all the same is remembered, and given back by the adapter itself when the queue answers again.
+        """
+        ...
+
+    async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
+        """Reports outcomes, one result for each in order. Never raises for trouble of the queue.
+
+        Repeating a report is safe: a repeated one that had been accepted the first time counts as accepted.
+        """
+        ...
+
+    async def rest(self) -> None:
+        """The worker hibernates: idle connections may go."""
+        ...
+
+    async def give_back(self) -> None:
+        """At shutdown, after the last lease call: gives back what may be leased under this worker's names without
+        its knowing (a lost answer, a queue that leases more than it shows). Raises QueueTrouble.
+        """
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,16 @@
+"""Waiting for conditions instead of for time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+
+async def until(condition: Callable[[], object], within: float = 5.0, what: str = "") -> None:
+    """Waits until the condition is true, and fails naming what did not come true within so many seconds."""
+    end = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {within} s: {what or condition}")
+        await asyncio.sleep(0.005)
