@@ -1,0 +1,1 @@
+"""What delegating handlers hand tasks to: PHP, over Conduit."""

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gorge_worker.cli.options import Value, env_file_option, settings_for_service
+from gorge_worker.config.kinds import LISTEN_ADDRESS, STORE_URL
+from gorge_worker.config.values import ListenAddress
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  gorge-worker queue --store sqlite:///queue.db
+  gorge-worker queue --store sqlite:////var/lib/gorge-worker/queue.db --listen :8090"""
+)
+@click.option(
+    "--store",
+    "store_url",
+    required=True,
+    type=Value(STORE_URL, "URL"),
+    help="Where the tasks are kept: sqlite:///relative/path or sqlite:////absolute/path.",
+)
+@click.option(
+    "--listen", type=Value(LISTEN_ADDRESS, "HOST:PORT"), help="The address to serve.  [default: QUEUE_LISTEN_ADDR]"
+)
+@env_file_option
+@click.pass_context
+def queue(context: click.Context, store_url: str, listen: ListenAddress | None, env_file: Path | None) -> None:
+    """Serve a queue over HTTP.
+
+    SERVICE_TOKEN protects it; LEASE_DURATION and RETRY_WAIT (seconds) configure it.
+    """
+    settings = settings_for_service(env_file)
+    from gorge_worker import app  # noqa: PLC0415 - brings the whole server with it
+
+    context.exit(app.run_queue(settings, store_url, listen or settings.queue_listen_addr))

@@ -1,0 +1,1 @@
+"""What the process is told from outside: the environment and .env files, read once, at the start."""

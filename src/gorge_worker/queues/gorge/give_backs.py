@@ -1,0 +1,60 @@
+"""Tasks that are leased here and go back without having been executed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from gorge_worker.clock import Clock
+from gorge_worker.errors import QueueTrouble
+from gorge_worker.queues.gorge.calls import yield_call
+from gorge_worker.queues.gorge.receipts import tell
+from gorge_worker.queues.gorge.wire import Wire
+from gorge_worker.queues.protocol import Receipt, ReportResult
+
+AT_ONCE = 16
+
+
+class _GiveBack(msgspec.Struct, frozen=True):
+    """Times are CLOCK_BOOTTIME in seconds: when the task may be executed, and until when it is leased here."""
+
+    due: float
+    ends_at: float
+
+
+class GiveBacks:
+    """Keeps them until the queue has answered, or until their leases have ended. `on_finished` is told each id."""
+
+    def __init__(self, wire: Wire, clock: Clock, on_finished: Callable[[int], None]) -> None:
+        self._wire = wire
+        self._clock = clock
+        self._on_finished = on_finished
+        self._waiting: dict[int, _GiveBack] = {}
+
+    def add(self, task_id: int, *, due: float, ends_at: float) -> None:
+        self._waiting[task_id] = _GiveBack(due, ends_at)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def send(self) -> None:
+        """Yields what waits. Raises QueueTrouble when the queue does not take one; the rest is kept."""
+        while self._waiting:
+            batch = list(self._waiting.items())[:AT_ONCE]
+            results = await asyncio.gather(*(self._send(*one) for one in batch))
+            if failed := next((result for result in results if result.receipt is Receipt.TROUBLE), None):
+                raise QueueTrouble(f"can't give tasks back: {failed.reason}", failed.retry_after)
+
+    async def _send(self, task_id: int, give_back: _GiveBack) -> ReportResult:
+        now = self._clock.boottime()
+        if give_back.ends_at <= now:  # perhaps somebody else's already, whom the call would hit
+            result = ReportResult(Receipt.LEASE_LOST, "the lease has ended")
+        else:
+            route, body = yield_call(task_id, give_back.due - now)
+            result = (await tell(self._wire, self._clock, route, body)).result
+        if result.receipt is not Receipt.TROUBLE and self._waiting.get(task_id) is give_back:
+            del self._waiting[task_id]
+            self._on_finished(task_id)
+        return result

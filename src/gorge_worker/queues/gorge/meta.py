@@ -1,0 +1,97 @@
+"""Which generation of the protocol the queue speaks."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+
+import msgspec
+import structlog
+
+from gorge_worker.clock import Clock
+from gorge_worker.errors import QueueTrouble
+from gorge_worker.http_client import HttpError
+from gorge_worker.queues.gorge.envelope import UNREADABLE, Data, trouble
+from gorge_worker.queues.gorge.wire import Wire
+from gorge_worker.queues.protocol import Features
+
+_log = structlog.get_logger()
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
+    """What `GET /api/queue/meta` tells. Here generation 1's fenced reports will find that they are understood."""
+
+    execution_version: int = 0
+    features: Features = Features()
+    hides_leases: bool = False
+    """A queue without meta is the Go server of generation 0, whose leases need lanes (queue contract, facts 3, 4)
+    and which does not keep the wait of a failed task (fact 2)."""
+
+
+PLAIN = Generation(hides_leases=True)
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    execution_version: int
+    long_poll: bool | None = None
+
+
+_decoder = msgspec.json.Decoder(Data[_Meta])
+
+
+class Meta:
+    """Asks for meta before the first lease, and again after every outage: another queue may have come up."""
+
+    def __init__(self, wire: Wire, clock: Clock) -> None:
+        self._wire = wire
+        self._clock = clock
+        self._latest = Generation()
+        self._is_fresh = False
+        self._was_told = False
+        self._asking = asyncio.Lock()
+
+    @property
+    def latest(self) -> Generation:
+        """As far as it is known now."""
+        return self._latest
+
+    def forget(self) -> None:
+        """There was trouble: to be asked again before anything is leased."""
+        self._is_fresh = False
+
+    async def known(self) -> Generation:
+        """Asks where needed. Raises QueueTrouble for every answer but a usable one and a 404."""
+        async with self._asking:
+            if not self._is_fresh:
+                generation = await self._ask()
+                if generation != self._latest or not self._was_told:
+                    self._tell(generation)
+                self._latest, self._is_fresh = generation, True
+        return self._latest
+
+    async def _ask(self) -> Generation:
+        try:
+            answer = await self._wire.get("meta")
+        except HttpError as error:
+            raise QueueTrouble(f"can't ask the queue what it speaks: {error}") from error
+        if answer.status == HTTPStatus.NOT_FOUND:
+            return PLAIN
+        if answer.status != HTTPStatus.OK:
+            raise trouble(answer, self._clock.wall())
+        try:
+            meta = _decoder.decode(answer.body).data
+        except UNREADABLE as error:
+            raise trouble(answer, self._clock.wall()) from error
+        return Generation(
+            execution_version=meta.execution_version,
+            features=Features(class_filter=True, long_poll=bool(meta.long_poll)),
+        )
+
+    def _tell(self, generation: Generation) -> None:
+        self._was_told = True
+        _log.info(
+            "the queue is known",
+            execution_version=generation.execution_version,
+            class_filter=generation.features.class_filter,
+            long_poll=generation.features.long_poll,
+        )

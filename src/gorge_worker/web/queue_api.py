@@ -1,0 +1,108 @@
+"""The queue's HTTP face, generation 0 with the product's own extensions (queue-http contract)."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import structlog
+from aiohttp import web
+
+from gorge_worker.web.answers import data_answer
+from gorge_worker.web.bodies import MAX_LARGE_BODY, decode_body
+from gorge_worker.web.guard import Guard
+from gorge_worker.web.health import HEALTH_PATHS, add_health
+from gorge_worker.web.leasing import Leasing
+from gorge_worker.web.queue_answers import show, show_archived, show_stats, show_whole
+from gorge_worker.web.queue_bodies import AwakenBody, CompleteBody, EnqueueBody, FailBody, TaskBody, YieldBody
+from gorge_worker.web.queue_queries import page_of, task_id_of
+from gorge_worker.web.store_errors import store_errors
+
+if TYPE_CHECKING:
+    from gorge_worker.queues.service import QueueService
+
+log = structlog.get_logger()
+
+META = {"executionVersion": 0, "leaseOutcomes": False, "longPoll": True}
+"""What a worker may expect of this server."""
+MAX_LOGGED_MESSAGE = 500
+"""Letters of a failure's message that are worth a line in the log."""
+
+_OK = {"status": "ok"}
+
+
+def queue_app(service: QueueService, guard: Guard, rng: random.Random) -> web.Application:
+    """The application that serves one queue; `rng` makes names for lease owners that give none."""
+    api, leasing = _QueueApi(service), Leasing(service, rng)
+    app = web.Application(middlewares=[guard.middleware(lambda path: path not in HEALTH_PATHS), store_errors()])
+    add_health(app)
+    app.add_routes(
+        [
+            web.post("/api/queue/enqueue", api.enqueue),
+            web.post("/api/queue/lease", leasing.lease),
+            web.post("/api/queue/complete", api.complete),
+            web.post("/api/queue/fail", api.fail),
+            web.post("/api/queue/yield", api.yield_task),
+            web.post("/api/queue/cancel", api.cancel),
+            web.post("/api/queue/awaken", api.awaken),
+            web.get("/api/queue/meta", api.meta),
+            web.get("/api/queue/stats", api.stats),
+            web.get("/api/queue/tasks", api.tasks),
+            web.get("/api/queue/tasks/{id}", api.task),
+        ]
+    )
+    app.on_shutdown.append(leasing.stop)
+    app.on_cleanup.append(leasing.finish)
+    return app
+
+
+class _QueueApi:
+    """Every call but the lease: decode, ask the service, show."""
+
+    def __init__(self, service: QueueService) -> None:
+        self._service = service
+
+    async def enqueue(self, request: web.Request) -> web.Response:
+        body = await decode_body(request, EnqueueBody, most=MAX_LARGE_BODY)
+        [task] = await self._service.enqueue([body.task()])
+        return data_answer(show(task))
+
+    async def complete(self, request: web.Request) -> web.Response:
+        body = await decode_body(request, CompleteBody)
+        return data_answer(show_archived(await self._service.complete(body.subject(), body.microseconds())))
+
+    async def fail(self, request: web.Request) -> web.Response:
+        body = await decode_body(request, FailBody)
+        task_id, permanent = body.subject(), bool(body.permanent)
+        await self._service.fail(task_id, permanent=permanent, retry_wait=body.wait())
+        # There is no column for it: the log is the one place where it is kept.
+        message = (body.message or "")[:MAX_LOGGED_MESSAGE]
+        log.info("a failure was reported", task=task_id, permanent=permanent, reason=message)
+        return data_answer(_OK)
+
+    async def yield_task(self, request: web.Request) -> web.Response:
+        body = await decode_body(request, YieldBody)
+        await self._service.yield_task(body.subject(), body.duration or 0)
+        return data_answer(_OK)
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        body = await decode_body(request, TaskBody)
+        return data_answer(show_archived(await self._service.cancel(body.subject())))
+
+    async def awaken(self, request: web.Request) -> web.Response:
+        body = await decode_body(request, AwakenBody)
+        return data_answer({"awakened": await self._service.awaken(body.subjects())})
+
+    async def meta(self, _: web.Request) -> web.Response:
+        return data_answer(META)
+
+    async def stats(self, _: web.Request) -> web.Response:
+        return data_answer(show_stats(await self._service.stats()))
+
+    async def tasks(self, request: web.Request) -> web.Response:
+        page = page_of(request)
+        found = await self._service.active_tasks(limit=page.limit, offset=page.offset, owner=page.owner)
+        return data_answer([show(task) for task in found])
+
+    async def task(self, request: web.Request) -> web.Response:
+        return data_answer(show_whole(await self._service.task(task_id_of(request))))

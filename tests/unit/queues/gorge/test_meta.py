@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+from support.scripted_http import PAGE, ScriptedHttp, answer, data, error
+from support.virtual_time import VirtualClock
+
+from gorge_worker.errors import QueueTrouble
+from gorge_worker.http_client import HttpAnswer, NoAnswer, NotSent
+from gorge_worker.queues.gorge.meta import PLAIN, Meta
+from gorge_worker.queues.gorge.wire import Wire
+from gorge_worker.queues.protocol import Features
+
+
+def make() -> tuple[ScriptedHttp, Meta]:
+    http = ScriptedHttp()
+    return http, Meta(Wire(http), VirtualClock())
+
+
+@pytest.mark.parametrize("missing", [error(404), answer(404, "<html>"), answer(404, "")])
+async def test_only_a_404_means_plain_generation_0(missing: HttpAnswer) -> None:
+    http, meta = make()
+    http.always["meta"] = missing
+    assert await meta.known() == PLAIN
+    assert meta.latest.features == Features(class_filter=False, long_poll=False)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [error(500), error(401), PAGE, answer(200, "<html>"), data({}), data(None), data({"executionVersion": "1"})]
+    + [answer(302, ""), NotSent("refused"), NoAnswer("cut")],
+)
+async def test_anything_else_is_asked_again(bad: HttpAnswer | Exception) -> None:
+    http, meta = make()
+    http.script("meta", bad, data({"executionVersion": 1}))
+    with pytest.raises(QueueTrouble):
+        await meta.known()
+    assert (await meta.known()).features == Features(class_filter=True)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("long_poll", [True, False, None])
+async def test_meta_tells_what_the_queue_can_do(version: int, long_poll: bool | None) -> None:  # noqa: FBT001 - drawn
+    http, meta = make()
+    http.always["meta"] = data({"executionVersion": version, "longPoll": long_poll, "leaseOutcomes": True})
+    generation = await meta.known()
+    assert generation.execution_version == version
+    assert generation.features == Features(class_filter=True, long_poll=bool(long_poll))
+    assert not generation.hides_leases
+
+
+async def test_it_is_asked_once_and_again_after_trouble() -> None:
+    http, meta = make()
+    await meta.known()
+    await meta.known()
+    assert len(http.calls) == 1
+    meta.forget()
+    http.always["meta"] = data({"executionVersion": 0, "longPoll": True})
+    assert not meta.latest.features.long_poll
+    assert (await meta.known()).features.long_poll
+    assert len(http.calls) == 2
