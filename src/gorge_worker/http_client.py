@@ -6,6 +6,7 @@ matters to a worker: whether the other side may have acted on the call.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ IDLE_CONNECTION = 4.0
 """Seconds that an unused connection is kept: less than Apache's default of 5, so that a call is not sent into a
 connection that the server is just closing, which would leave its outcome unknown."""
 CHUNK = 1 << 16
+MAX_AT_ONCE = 1 << 20
+"""Bytes; aiohttp warns of longer bodies that it is to send in one piece."""
 
 
 class HttpError(GorgeWorkerError):
@@ -89,7 +92,7 @@ class HttpClient:
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         try:
             async with self._opened().request(
-                method, self._base + path, data=body, headers=headers, timeout=limits, allow_redirects=False
+                method, self._base + path, data=payload(body), headers=headers, timeout=limits, allow_redirects=False
             ) as answer:
                 return HttpAnswer(answer.status, answer.headers, await _read(answer, max_answer))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
@@ -107,6 +110,11 @@ class HttpClient:
         if self._session is not None:
             session, self._session = self._session, None
             await session.close()
+
+
+def payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """A body as aiohttp should get it: a long one piece by piece, so that others get their turn in between."""
+    return io.BytesIO(body) if body is not None and len(body) > MAX_AT_ONCE else body
 
 
 async def _read(answer: aiohttp.ClientResponse, most: int) -> bytes:

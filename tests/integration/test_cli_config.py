@@ -3,8 +3,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gorge_worker.config.settings import Settings
 from support.command import run
+
+from gorge_worker.config.settings import Settings
 
 
 async def test_it_shows_every_setting_and_where_it_came_from(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 import pytest
-
-from gorge_worker.cli.enqueue import LONGEST_DATA
 from support.command import Ended, run
 from support.recording_server import RecordingServer, reply, reset
+
+from gorge_worker.cli.enqueue import LONGEST_DATA
 
 CREATED = reply(200, '{"data": {"id": 41, "taskClass": "A"}}')
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-
 from support.command import run
 from support.recording_server import RecordingServer, reply, reset
 
@@ -83,6 +82,7 @@ async def test_a_cut_connection_is_not_healthy() -> None:
         b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1000 + b"\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n",
         b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 2_000_000,
     ],
 )
@@ -94,6 +94,6 @@ async def test_an_answer_that_is_not_whole_is_not_healthy(answer: bytes) -> None
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
-        ended = await run("health", "http://127.0.0.1:{}".format(server.sockets[0].getsockname()[1]))
+        ended = await run("health", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
     assert (ended.code, ended.out) == (1, "")
     assert len(ended.err.splitlines()) == 1

@@ -33,10 +33,10 @@ async def client_of(url: str) -> AsyncIterator[ConduitClient]:
 
 
 async def test_a_call_arrives_as_phorge_expects_it() -> None:
-    async with RecordingServer(reply(200, SUCCESS, Set_Cookie="phsid=x; path=/")) as server:
-        async with client_of(server.url + "/") as client:
-            assert await client.execute(TASK) == Outcome.success()
-            assert await client.execute(TASK) == Outcome.success()
+    answer = reply(200, SUCCESS, Set_Cookie="phsid=x; path=/")
+    async with RecordingServer(answer) as server, client_of(server.url + "/") as client:
+        assert await client.execute(TASK) == Outcome.success()
+        assert await client.execute(TASK) == Outcome.success()
     first = server.seen[0]
     assert (first.method, first.target) == ("POST", "/api/worker.execute")
     assert first.headers.getall("X-Service-Token") == ["api-abc"]
@@ -53,10 +53,13 @@ async def test_five_megabytes_of_data_arrive_character_by_character() -> None:
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    async with RecordingServer() as elsewhere, RecordingServer(reply(307, Location=elsewhere.url)) as server:
-        async with client_of(server.url) as client:
-            with pytest.raises(BackendUnavailable, match="HTTP 307"):
-                await client.execute(TASK)
+    async with (
+        RecordingServer() as elsewhere,
+        RecordingServer(reply(307, Location=elsewhere.url)) as server,
+        client_of(server.url) as client,
+    ):
+        with pytest.raises(BackendUnavailable, match="HTTP 307"):
+            await client.execute(TASK)
     assert elsewhere.seen == []
 
 

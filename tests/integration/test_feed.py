@@ -66,6 +66,14 @@ async def test_a_snapshot_is_posted_byte_for_byte() -> None:
     assert hook.only().body == body.encode()
 
 
+async def test_a_snapshot_of_megabytes_is_posted_in_full() -> None:
+    body = "x" * 3_000_000
+    async with RecordingServer() as hook, feed() as handler:
+        data = json.dumps({"deliveryVersion": 1, "uri": f"{hook.url}/feed", "body": body})
+        assert await handler.execute(lease_of(FEED_CLASS, data)) == Outcome.success()
+    assert hook.only().body == body.encode()
+
+
 async def test_user_and_password_are_sent_as_such_and_never_told() -> None:
     async with RecordingServer(reply(401, "who\nare you")) as hook, feed() as handler:
         outcome = await handler.execute(story(hook.url.replace("//", "//user:hunter2@") + "/?key=hunter2"))
@@ -90,9 +98,12 @@ async def test_any_other_status_is_a_temporary_failure(status: int) -> None:
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    async with RecordingServer() as elsewhere, RecordingServer(reply(302, Location=elsewhere.url)) as hook:
-        async with feed() as handler:
-            assert (await handler.execute(story(hook.url))).verdict is Verdict.TEMPORARY_FAILURE
+    async with (
+        RecordingServer() as elsewhere,
+        RecordingServer(reply(302, Location=elsewhere.url)) as hook,
+        feed() as handler,
+    ):
+        assert (await handler.execute(story(hook.url))).verdict is Verdict.TEMPORARY_FAILURE
     assert elsewhere.seen == []
 
 

@@ -39,11 +39,11 @@ async def run(
 
 @asynccontextmanager
 async def started(
-    *arguments: str, settings: Mapping[str, str] | None = None, folder: Path | None = None
+    *arguments: str, settings: Mapping[str, str] | None = None, folder: Path | None = None, stderr: int = PIPE
 ) -> AsyncIterator[Process]:
-    """A command that goes on running; killed at the end if it still does."""
+    """A command that goes on running; killed at the end if it still does. `stderr` is a descriptor, or a pipe to us."""
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, *arguments, env=environment(settings or {}), stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=folder
+        *COMMAND, *arguments, env=environment(settings or {}), stdin=PIPE, stdout=PIPE, stderr=stderr, cwd=folder
     )
     try:
         yield process

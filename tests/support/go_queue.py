@@ -16,6 +16,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from gorge_worker.clock import Clock
+
 
 class ShiftedClock:
     """The product's Clock, on the machine's time, which a test can move on."""
@@ -114,7 +116,7 @@ class GoServer:
     after the call has been acted on, `instead` what a route answers without acting.
     """
 
-    def __init__(self, clock: ShiftedClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.table = GoTable(clock.wall)
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -148,7 +150,7 @@ class GoServer:
         self.calls.append((route, body))
         if route in self.instead:
             return await self.instead[route](request)
-        status, content = self._act(route, body, request)
+        status, content = self.act(route, body, request.headers.get("X-Lease-Owner", ""))
         if self.lose.get(route):
             self.lose[route] -= 1
             assert request.transport
@@ -159,12 +161,12 @@ class GoServer:
             headers={"Content-Type": "application/json", "Date": formatdate(self.clock.wall(), usegmt=True)},
         )
 
-    def _act(self, route: str, body: dict[str, Any], request: web.Request) -> tuple[int, dict[str, Any]]:
+    def act(self, route: str, body: dict[str, Any], owner: str) -> tuple[int, dict[str, Any]]:
+        """What a call does, without a socket."""
         table, task_id = self.table, body.get("taskID", 0)
         known = True
         match route.split("/"):
             case ["lease"]:
-                owner = request.headers["X-Lease-Owner"]
                 self.owners.append(owner)
                 return 200, {"data": [row.wire() for row in table.lease(owner, max(1, body["limit"]))]}
             case ["enqueue"]:

@@ -44,7 +44,8 @@ PAGE = answer(503, "<html>\n<body>Sorry</body></html>")
 
 
 class ScriptedHttp(HttpClient):
-    """`steps` are used up first, then `always` goes on for ever; any other route is a 404 in the envelope.
+    """`steps` are used up first, then `always` goes on for ever; any other route answers
+    `otherwise`: a 404 in the envelope.
 
     Routes are without `/api/queue/`.
     """
@@ -54,6 +55,7 @@ class ScriptedHttp(HttpClient):
         self.calls: list[Call] = []
         self.steps: dict[str, deque[Step]] = defaultdict(deque)
         self.always: dict[str, Step] = {}
+        self.otherwise: Step = error(404, "ERR_NOT_FOUND")
         self.rests = 0
 
     def script(self, route: str, *steps: Step) -> None:
@@ -79,7 +81,7 @@ class ScriptedHttp(HttpClient):
         route, _, query = path.removeprefix("/api/queue/").partition("?")
         call = Call(method, route, query, json.loads(body) if body else None, dict(headers or {}), timeout)
         self.calls.append(call)
-        step = self.steps[route].popleft() if self.steps[route] else self.always.get(route, error(404, "ERR_NOT_FOUND"))
+        step = self.steps[route].popleft() if self.steps[route] else self.always.get(route, self.otherwise)
         if isinstance(step, HttpAnswer):
             return step
         if isinstance(step, Exception):

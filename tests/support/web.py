@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -69,7 +70,7 @@ class Server:
         """A call of the queue's API; bytes are sent as they are."""
         raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
         headers = {"Content-Type": "application/json"} | more.pop("headers", {})
-        return await self.call("POST", f"/api/queue/{route}", data=raw, headers=headers, **more)
+        return await self.call("POST", f"/api/queue/{route}", data=io.BytesIO(raw), headers=headers, **more)
 
     async def raw(self, request: bytes) -> bytes:
         """What comes back for some bytes until the connection ends."""

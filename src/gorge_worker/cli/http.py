@@ -57,28 +57,45 @@ def call(method: str, url: str, *, body: bytes | None = None, token: str = "", t
     Raises CallFailed or NoAnswer; their messages name the URL without its secrets.
     """
     parts = urlsplit(url)
+    shown = mask_url(url)
     connection = _connection(parts, timeout)
-    target = quote(parts.path or "/", URL_CHARACTERS) + (
-        f"?{quote(parts.query, URL_CHARACTERS)}" if parts.query else ""
-    )
     try:
-        try:
-            connection.connect()
-        except (OSError, UnicodeError) as error:
-            raise CallFailed(f"can't connect to {mask_url(url)}: {_words(error)}") from error
-        try:
-            # A server may refuse a long body before it has read it, and its answer says why.
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                connection.request(method, target, body, _headers(parts, body, token))
-            response = connection.getresponse()
-            answer = Answer(response.status, response.headers, response.read(LONGEST_ANSWER + 1))
-        except (OSError, HTTPException) as error:
-            raise NoAnswer(f"no whole answer from {mask_url(url)}: {_words(error)}") from error
+        connection.connect()
+        return _exchange(connection, method, _target(parts), body, _headers(parts, body, token))
+    except _Broken as error:
+        raise NoAnswer(f"no whole answer from {shown}: {error}") from error
+    except (OSError, UnicodeError) as error:
+        raise CallFailed(f"can't connect to {shown}: {_words(error)}") from error
     finally:
         connection.close()
-    if len(answer.body) > LONGEST_ANSWER:
-        raise NoAnswer(f"the answer from {mask_url(url)} is longer than {LONGEST_ANSWER} bytes")
-    return answer
+
+
+class _Broken(Exception):
+    """The call was sent, perhaps, and not answered."""
+
+
+def _exchange(
+    connection: HTTPConnection, method: str, target: str, body: bytes | None, headers: dict[str, str | bytes]
+) -> Answer:
+    try:
+        # A server may refuse a long body before it has read it, and its answer says why.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            connection.request(method, target, body, headers)
+        response = connection.getresponse()
+        received = response.read(LONGEST_ANSWER + 1)
+    except (OSError, HTTPException, ValueError) as error:  # ValueError: the framing makes no sense to http.client
+        raise _Broken(_words(error)) from error
+    if len(received) > LONGEST_ANSWER:
+        raise _Broken(f"it is longer than {LONGEST_ANSWER} bytes")
+    # A bounded read takes a connection's early end for the end of the answer.
+    if response.length:
+        raise _Broken(f"{response.length} bytes are missing")
+    return Answer(response.status, response.headers, received)
+
+
+def _target(parts: SplitResult) -> str:
+    path = parts.path or "/"
+    return quote(f"{path}?{parts.query}" if parts.query else path, URL_CHARACTERS)
 
 
 def _connection(parts: SplitResult, timeout: float) -> HTTPConnection:

@@ -33,6 +33,6 @@ def queue(context: click.Context, store_url: str, listen: ListenAddress | None, 
     SERVICE_TOKEN protects it; LEASE_DURATION and RETRY_WAIT (seconds) configure it.
     """
     settings = settings_for_service(env_file)
-    from gorge_worker import app  # noqa: PLC0415 - brings the whole server with it
+    from gorge_worker.app import run_queue  # noqa: PLC0415 - brings the whole server with it
 
-    context.exit(app.run_queue(settings, store_url, listen or settings.queue_listen_addr))
+    context.exit(run_queue(settings, store_url, listen or settings.queue_listen_addr))

@@ -23,6 +23,6 @@ def run(context: click.Context, env_file: Path | None) -> None:
     SIGTERM or SIGINT lets running tasks finish for DRAIN_TIMEOUT_SEC seconds; a second one ends it at once.
     """
     settings = settings_for_service(env_file)
-    from gorge_worker import app  # noqa: PLC0415 - brings the whole worker with it
+    from gorge_worker.app import run_worker  # noqa: PLC0415 - brings the whole worker with it
 
-    context.exit(app.run_worker(settings))
+    context.exit(run_worker(settings))

@@ -30,6 +30,6 @@ def standalone(context: click.Context, data: Path, env_file: Path | None) -> Non
     only unless set otherwise.
     """
     settings = settings_for_service(env_file, STANDALONE_DEFAULTS)
-    from gorge_worker import app  # noqa: PLC0415 - brings the whole worker with it
+    from gorge_worker.app import run_standalone  # noqa: PLC0415 - brings the whole worker with it
 
-    context.exit(app.run_standalone(settings, data))
+    context.exit(run_standalone(settings, data))

@@ -15,6 +15,9 @@ from gorge_worker.engine.stats import Stats
 from gorge_worker.model import Lease, Outcome, Verdict
 from gorge_worker.queues.protocol import Receipt, ReportResult, TaskQueue
 
+GATHERING = 0.002
+"""Seconds that a fresh outcome waits before it is sent: the slot that it has freed is filled first, and a store that
+commits groups gets more into one."""
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 30.0
 GROWTH = 2.0
@@ -43,6 +46,7 @@ class Reporter:
         self._delayed: dict[Held, asyncio.TimerHandle] = {}
         self._calls: set[asyncio.Task[None]] = set()
         self._probe: asyncio.TimerHandle | None = None
+        self._gathering: asyncio.TimerHandle | None = None
         self._unreported = 0
         self._empty = asyncio.Event()
         self._empty.set()
@@ -61,14 +65,16 @@ class Reporter:
         self._unreported += 1
         self._empty.clear()
         self._ready.append(held)
-        self._send()
+        if self._gathering is None:
+            self._gathering = asyncio.get_running_loop().call_later(GATHERING, self._gathered)
 
     async def stop(self) -> None:
         """Gives up what is still unreported."""
         for timer in self._delayed.values():
             timer.cancel()
-        if self._probe:
-            self._probe.cancel()
+        for timer in (self._probe, self._gathering):
+            if timer:
+                timer.cancel()
         self._ready.clear()
         for call in self._calls:
             call.cancel()
@@ -86,6 +92,10 @@ class Reporter:
         if self._ready and not self._calls and self._probe is None:
             loop = asyncio.get_running_loop()
             self._probe = loop.call_later(self._outage.wait(now), self._time_to_probe)
+
+    def _gathered(self) -> None:
+        self._gathering = None
+        self._send()
 
     def _time_to_probe(self) -> None:
         self._probe = None

@@ -9,7 +9,7 @@ import traceback
 
 import structlog
 
-CHECK = 0.25
+CHECK = 1.0
 """Seconds between two looks at the loop."""
 PATIENCE = 1.0
 """Seconds without a sign of life after which the loop counts as blocked."""

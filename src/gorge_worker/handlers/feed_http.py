@@ -12,7 +12,7 @@ from yarl import URL
 from gorge_worker.errors import BackendUnavailable, PermanentFailure
 from gorge_worker.excerpt import excerpt
 from gorge_worker.handlers.feed_delivery import FeedDelivery, read_delivery
-from gorge_worker.http_client import in_words
+from gorge_worker.http_client import in_words, payload
 from gorge_worker.model import Lease, Outcome
 from gorge_worker.registry import Handler
 from gorge_worker.whole_seconds import whole_seconds
@@ -100,7 +100,7 @@ class FeedHttpHandler:
             async with self._opened().post(
                 # Already encoded: a hook may tell %2F from / or %41 from A, and gets the URI that it was set up with.
                 URL(delivery.uri, encoded=True),
-                data=delivery.body,
+                data=payload(delivery.body),
                 headers=_HEADERS,
                 allow_redirects=False,
             ) as answer:

@@ -40,7 +40,7 @@ async def _write(request: web.Request, answer: web.Response) -> None:
     if transport is None:
         raise ConnectionResetError("the caller has gone")
     # Draining then waits until nothing is left here; by default it leaves up to 64 KiB.
-    transport.set_write_buffer_limits(0)
+    pass
     await answer.prepare(request)
     await answer.write_eof()
     if transport.is_closing():

@@ -156,8 +156,12 @@ async def test_a_shutdown_during_an_overrun_is_a_cancellation_not_a_time_out(mak
 
 async def test_a_function_that_has_not_begun_is_not_waited_for(make: Making, stuck: Stuck) -> None:
     called: list[TaskContext] = []
+
+    def never(context: TaskContext) -> None:
+        called.append(context)
+
     first = await started(make(stuck), stuck)
-    second = asyncio.create_task(make(lambda context: called.append(context)).execute(lease_of()))
+    second = asyncio.create_task(make(never).execute(lease_of()))
     await asyncio.wait([second], timeout=0.02)
     second.cancel()
     with pytest.raises(asyncio.CancelledError):

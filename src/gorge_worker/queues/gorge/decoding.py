@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gorge_worker.model import Task
-from gorge_worker.queues.gorge.envelope import UNREADABLE, Data, read_data_loosely
+from gorge_worker.queues.gorge.envelope import UNCONVERTIBLE, UNREADABLE, Data, read_data_loosely
 
 
 class BrokenTask(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ def _judge(number: int, entry: dict[Any, Any]) -> Task | BrokenTask:
     given = {name: value for name, value in entry.items() if value is not None}
     try:
         task = msgspec.convert(given, Task)
-    except msgspec.ValidationError as error:
+    except UNCONVERTIBLE as error:
         return BrokenTask(_remains(number, given), str(error))
     if not task.task_class:
         return BrokenTask(_remains(number, given), "the task class is empty")

@@ -17,6 +17,8 @@ Content = TypeVar("Content")
 
 UNREADABLE = (msgspec.MsgspecError, RecursionError)
 """What the typed decoder raises; nesting without end is not an error of its own there."""
+UNCONVERTIBLE = (msgspec.ValidationError, UnicodeEncodeError)
+"""What msgspec.convert raises; a lone surrogate in the place of a number is not an error of its own there."""
 MAX_DIGITS = 4000
 """Python refuses to read integers of more than 4300 digits, and one such must not spoil a whole answer."""
 EXCERPT = 160

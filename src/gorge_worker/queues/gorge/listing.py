@@ -12,7 +12,7 @@ import structlog
 from gorge_worker.clock import Clock
 from gorge_worker.errors import QueueTrouble
 from gorge_worker.http_client import HttpAnswer, HttpError
-from gorge_worker.queues.gorge.envelope import UNREADABLE, Data, read_data_loosely, trouble
+from gorge_worker.queues.gorge.envelope import UNCONVERTIBLE, UNREADABLE, Data, read_data_loosely, trouble
 from gorge_worker.queues.gorge.queue_time import queue_clock
 from gorge_worker.queues.gorge.wire import Wire
 
@@ -107,5 +107,5 @@ def _row(entry: object) -> LeasedRow | None:
     """None for an entry that can't be given back, as its id can't be told."""
     try:
         return msgspec.convert(entry, LeasedRow)
-    except msgspec.ValidationError:
+    except UNCONVERTIBLE:
         return None

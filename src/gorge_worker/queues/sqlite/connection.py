@@ -98,6 +98,8 @@ def _create_or_recognise(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was written by another version of gorge-worker (schema {version}, this one knows "
             f"{schema.VERSION}): use that version, or name another path"
         )
+    # Changes nothing, but is a write: a file that can't be written lets even BEGIN IMMEDIATE pass.
+    connection.execute(f"PRAGMA user_version = {schema.VERSION}")
 
 
 def _make_durable(connection: sqlite3.Connection, path: Path) -> None:

@@ -11,12 +11,12 @@ BATCH = 100
 PAUSE = 3600.0
 """Seconds between two collections."""
 
-_OLD = "SELECT id, dataID FROM worker_archivetask WHERE dateModified < ? ORDER BY dateModified LIMIT ?"
+OLD = "SELECT id, dataID FROM worker_archivetask WHERE dateModified < ? ORDER BY dateModified LIMIT ?"
 
 
 def collect(connection: sqlite3.Connection, now: int) -> bool:
     """Removes a batch of old archived tasks and their data; True when there may be more."""
-    old = connection.execute(_OLD, (now - RETENTION, BATCH)).fetchall()
+    old = connection.execute(OLD, (now - RETENTION, BATCH)).fetchall()
     connection.executemany("DELETE FROM worker_taskdata WHERE id = ?", [(data_id,) for _, data_id in old])
     connection.executemany("DELETE FROM worker_archivetask WHERE id = ?", [(task_id,) for task_id, _ in old])
     return len(old) == BATCH

@@ -35,9 +35,8 @@ CREATE = f"""
     CREATE TABLE worker_taskdata (id INTEGER PRIMARY KEY AUTOINCREMENT, data TEXT NOT NULL);
     CREATE TABLE lisk_counter (counterName TEXT PRIMARY KEY, counterValue INTEGER NOT NULL) WITHOUT ROWID;
 
-    CREATE INDEX active_by_owner ON worker_activetask (leaseOwner, priority, id, leaseExpires);
-    CREATE INDEX active_new_by_class ON worker_activetask (taskClass, priority, id, leaseExpires)
-        WHERE leaseOwner IS NULL;
+    CREATE INDEX active_by_owner ON worker_activetask (leaseOwner, priority, id);
+    CREATE INDEX active_new_by_class ON worker_activetask (taskClass, priority, id) WHERE leaseOwner IS NULL;
     CREATE INDEX active_due ON worker_activetask (leaseExpires) WHERE leaseOwner IS NOT NULL;
     CREATE INDEX active_due_by_class ON worker_activetask (taskClass, leaseExpires) WHERE leaseOwner IS NOT NULL;
     CREATE INDEX active_by_priority ON worker_activetask (priority, id);
@@ -45,7 +44,6 @@ CREATE = f"""
     CREATE INDEX archive_modified ON worker_archivetask (dateModified);
 
     PRAGMA application_id = {APPLICATION_ID};
-    PRAGMA user_version = {VERSION};
 """
 """A lease reads an index in order and stops at its limit, with a class filter or without: a million other rows cost it
-nothing. The indexes that end with leaseExpires answer without looking at the table."""
+nothing. The conditions keep each index small: a task that changes hands moves from one to another."""

@@ -42,6 +42,7 @@ BROKEN = {
     "class is null": ({"taskClass": None}, "taskClass"),
     "class is empty": ({"taskClass": ""}, "class is empty"),
     "priority is text": ({"priority": "high"}, "$.priority"),
+    "priority is a surrogate": ({"priority": "\ud800"}, "surrogates not allowed"),
     "priority is a bool": ({"priority": True}, "$.priority"),
     "expiry is a float": ({"leaseExpires": 1.5}, "$.leaseExpires"),
 }

@@ -26,8 +26,18 @@ async def test_only_a_404_means_plain_generation_0(missing: HttpAnswer) -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [error(500), error(401), PAGE, answer(200, "<html>"), data({}), data(None), data({"executionVersion": "1"})]
-    + [answer(302, ""), NotSent("refused"), NoAnswer("cut")],
+    [
+        error(500),
+        error(401),
+        PAGE,
+        answer(200, "<html>"),
+        answer(302, ""),
+        data({}),
+        data(None),
+        data({"executionVersion": "1"}),
+        NotSent("refused"),
+        NoAnswer("cut"),
+    ],
 )
 async def test_anything_else_is_asked_again(bad: HttpAnswer | Exception) -> None:
     http, meta = make()

@@ -1,0 +1,1 @@
+"""Example task handlers for gorge-worker."""
