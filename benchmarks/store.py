@@ -84,8 +84,7 @@ async def batches(store: SqliteStore) -> tuple[float, float, float]:
             await store.enqueue([TASK] * BATCH)
 
     async def lease_all() -> None:
-        for _ in range(GROUPED // BATCH):
-            leased.append(await lease(store, BATCH))
+        leased.extend([await lease(store, BATCH) for _ in range(GROUPED // BATCH)])
 
     async def complete() -> None:
         for tasks in leased:

@@ -20,9 +20,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Runs `async def` tests, each in an event loop of its own and within its limit."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    if pyfuncitem.get_closest_marker("virtual_time"):
+    if virtual := pyfuncitem.get_closest_marker("virtual_time"):
         arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-        run_virtually(pyfuncitem.obj(**arguments))
+        run_virtually(pyfuncitem.obj(**arguments), **virtual.kwargs)
         return True
     marker = pyfuncitem.get_closest_marker("limit")
     limit = marker.args[0] if marker else DEFAULT_LIMIT

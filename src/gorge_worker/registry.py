@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from gorge_worker.model import Lease, Outcome
+from gorge_worker.model import Lease, Outcome, Task
 
 ANY_CLASS = "*"
 """Stands for every class that has no handler of its own."""
@@ -28,6 +28,12 @@ class Handler(Protocol):
     def stops_when_cancelled(self) -> bool:
         """True when nothing of the execution goes on after a cancellation, so that the task may be executed again
         at once. False for work handed to PHP, which goes on after its caller has gone.
+        """
+        ...
+
+    def retry_wait(self, task: Task) -> int | None:
+        """Seconds to wait after a failure that `execute` could not tell itself, a time-out above all; None for the
+        queue's own wait.
         """
         ...
 

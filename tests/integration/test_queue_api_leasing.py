@@ -9,13 +9,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 import uvloop
-from structlog.testing import capture_logs
 from support.fake_service import FakeService
 from support.waiting import until
 from support.web import LOOPBACK, Server, fake_queue_app, json_request, queue_server
 
 from gorge_worker.config.values import ListenAddress
-from gorge_worker.queues.store import StoreError
 from gorge_worker.web.guard import Guard
 from gorge_worker.web.listen import listening_sockets
 from gorge_worker.web.serving import serve
@@ -61,11 +59,11 @@ def test_a_wait_ends_when_its_caller_hangs_up(run: Callable[[Scenario], FakeServ
         task = service.add()
         assert service.owner(task.id) is None
 
-    assert run(scenario).released == []
+    assert run(scenario).given_back == []
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_a_task_that_comes_with_the_hang_up_is_taken_back(
+def test_a_task_that_comes_with_the_hang_up_is_given_back(
     run: Callable[[Scenario], FakeService], *, reset: bool
 ) -> None:
     async def scenario(service: FakeService, server: Server) -> None:
@@ -84,13 +82,13 @@ def test_a_task_that_comes_with_the_hang_up_is_taken_back(
 def test_a_caller_that_does_not_read_gets_nothing(
     run: Callable[[Scenario], FakeService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gorge_worker.web.delivery.ANSWER_TIMEOUT", 0.2)
+    monkeypatch.setattr("gorge_worker.web.connection.ANSWER_TIMEOUT", 0.2)
 
     async def scenario(service: FakeService, server: Server) -> None:
         service.add(data=BIG), service.add(data=BIG)
         sock = connect(server.port)
         sock.sendall(LEASE)
-        await until(lambda: service.released == [1, 2], what="both leases are taken back")
+        await until(lambda: service.given_back == [1, 2], what="both leases are given back")
         answer = await asyncio.to_thread(read_all, sock)
         assert len(answer) < 2 * len(BIG), "the answer must not become whole after its lease has gone"
 
@@ -107,20 +105,20 @@ def test_an_answer_counts_as_written_only_when_the_kernel_has_all_of_it(
         return sockets
 
     monkeypatch.setattr("gorge_worker.web.serving.listening_sockets", with_small_buffers)
-    monkeypatch.setattr("gorge_worker.web.delivery.ANSWER_TIMEOUT", 0.2)
+    monkeypatch.setattr("gorge_worker.web.connection.ANSWER_TIMEOUT", 0.2)
 
     async def scenario(service: FakeService, server: Server) -> None:
         # More than the kernel takes here, less than asyncio would keep back without a word.
         service.add(data="x" * 50_000)
         sock = connect(server.port)
         sock.sendall(LEASE)
-        await until(lambda: service.released == [1], what="the lease is taken back")
+        await until(lambda: service.given_back == [1], what="the lease is given back")
         sock.close()
 
     run(scenario)
 
 
-def test_a_hang_up_in_the_middle_of_an_answer_takes_the_lease_back(run: Callable[[Scenario], FakeService]) -> None:
+def test_a_hang_up_in_the_middle_of_an_answer_gives_the_lease_back(run: Callable[[Scenario], FakeService]) -> None:
     async def scenario(service: FakeService, server: Server) -> None:
         service.add(data=BIG), service.add(data=BIG)
         sock = connect(server.port)
@@ -128,7 +126,7 @@ def test_a_hang_up_in_the_middle_of_an_answer_takes_the_lease_back(run: Callable
         await until(lambda: service.owner(1) == "o", what="the tasks are leased")
         assert await asyncio.to_thread(sock.recv, 1000)
         sock.close()
-        await until(lambda: service.released == [1, 2], what="both leases are taken back")
+        await until(lambda: service.given_back == [1, 2], what="both leases are given back")
 
     run(scenario)
 
@@ -140,7 +138,7 @@ def test_an_answer_that_was_read_stays_leased(run: Callable[[Scenario], FakeServ
         assert [len(task["data"]) for task in leased] == [len(BIG), 2]
 
     service = run(scenario)
-    assert service.released == []
+    assert service.given_back == []
     assert [service.owner(task_id) for task_id in service.active] == ["o", "o"]
 
 
@@ -152,40 +150,10 @@ def test_a_connection_is_good_for_more_leases_after_one(run: Callable[[Scenario]
             assert task["id"] == expected
         assert (await server.get("/healthz")).status == 200
 
-    assert run(scenario).released == []
+    assert run(scenario).given_back == []
 
 
-def test_leases_that_can_not_be_taken_back_are_named(run: Callable[[Scenario], FakeService]) -> None:
-    async def scenario(service: FakeService, server: Server) -> None:
-        service.add(data=BIG)
-        sock = connect(server.port)
-        sock.sendall(LEASE)
-        await until(lambda: service.owner(1) == "o", what="the task is leased")
-        service.trouble = StoreError("disk full")
-        sock.close()
-        await until(lambda: any(name == "release" for name, _ in service.calls), what="a release is tried")
-
-    with capture_logs() as logs:
-        run(scenario)
-    [line] = [one for one in logs if one["log_level"] == "error"]
-    assert (line["tasks"], line["reason"]) == ([1], "disk full")
-
-
-async def test_a_server_ends_only_when_its_leases_are_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gorge_worker.web.serving.STOP_TIMEOUT", 0.01)
-    service, guard = FakeService(), Guard(LOOPBACK, "")
-    service.add(data=BIG)
-    service.release_gate.clear()
-    async with serve(fake_queue_app(service, guard), guard) as address:
-        sock = connect(address.port)
-        sock.sendall(LEASE)
-        await until(lambda: service.owner(1) == "o", what="the task is leased")
-        sock.close()
-        asyncio.get_running_loop().call_later(0.1, service.release_gate.set)
-    assert service.released == [1]
-
-
-async def test_a_server_that_ends_takes_an_unread_answer_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_ends_gives_an_unread_lease_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gorge_worker.web.serving.STOP_TIMEOUT", 0.05)
     service, guard = FakeService(), Guard(LOOPBACK, "")
     service.add(data=BIG)
@@ -193,7 +161,7 @@ async def test_a_server_that_ends_takes_an_unread_answer_back(monkeypatch: pytes
         sock = connect(address.port)
         sock.sendall(LEASE)
         await until(lambda: service.owner(1) == "o", what="the task is leased")
-    assert service.released == [1]
+    assert service.given_back == [1]
     sock.close()
 
 

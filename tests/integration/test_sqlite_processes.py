@@ -62,7 +62,7 @@ async def open_store(path: Path) -> SqliteStore:
 @pytest.mark.limit(60)
 async def test_processes_that_create_and_fill_one_file_at_once_never_share_an_id(tmp_path: Path) -> None:
     path = tmp_path / "queue.db"
-    ids = sum(await asyncio.gather(*[child(path, "add", 40) for _ in range(3)]), [])
+    ids = [task_id for ids in await asyncio.gather(*[child(path, "add", 40) for _ in range(3)]) for task_id in ids]
     assert len(ids) == len(set(ids)) == 120
     store = await open_store(path)
     assert (await store.stats()).active == 120

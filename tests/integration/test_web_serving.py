@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import aiohttp
 import pytest
@@ -10,7 +11,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 from support.fake_service import FakeService
 from support.waiting import until
-from support.web import LOOPBACK, STATS, Server, client, fake_queue_app, json_request, worker_server
+from support.web import LOOPBACK, STATS, client, fake_queue_app, json_request, worker_server
 
 from gorge_worker.config.values import ListenAddress
 from gorge_worker.errors import StartError
@@ -60,7 +61,7 @@ async def test_idle_connections_end_with_the_server() -> None:
     for reader, writer in (fresh, used):
         assert await reader.read() == b""
         writer.close()
-    with pytest.raises(OSError, match="[Cc]onnect"):
+    with pytest.raises(OSError, match=r"[Cc]onnect"):
         await asyncio.open_connection("127.0.0.1", address.port)
 
 
@@ -76,22 +77,6 @@ async def test_a_waiting_lease_is_answered_when_the_server_ends() -> None:
     assert answer.endswith(b'{"data":[]}')
 
 
-async def test_a_lease_that_arrives_at_the_end_does_not_wait() -> None:
-    service, guard = FakeService(), Guard(LOOPBACK, "")
-    async with serve(fake_queue_app(service, guard), guard) as address:
-        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
-        request = json_request("/api/queue/lease", b'{"wait":30}')
-        writer.write(request[:-1])
-        gate = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_later(0.05, gate.set_result, None)
-        await gate
-        writer.write(request[-1:])
-    answer = await reader.read()
-    writer.close()
-    assert service.waiting == 0
-    assert answer in {b"", answer}
-
-
 async def test_a_request_under_way_is_finished() -> None:
     entered, leave = asyncio.Event(), asyncio.Event()
 
@@ -102,19 +87,63 @@ async def test_a_request_under_way_is_finished() -> None:
 
     app, guard = web.Application(), Guard(LOOPBACK, "")
     app.router.add_get("/slow", slow)
+    async with serve(app, guard) as address:
+        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+        writer.write(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        await entered.wait()
+        asyncio.get_running_loop().call_soon(leave.set)
+    assert (await reader.read()).endswith(b"done")
+    writer.close()
 
-    async def ask(server: Server) -> bytes:
-        return (await server.get("/slow")).body
 
-    async with asyncio.TaskGroup() as tasks:
-        async with serve(app, guard) as address:
-            session = client(address.port)
-            server = await session.__aenter__()
-            asked = tasks.create_task(ask(server))
-            await entered.wait()
-            asyncio.get_running_loop().call_soon(leave.set)
-        assert await asked == b"done"
-        await session.__aexit__(None, None, None)
+async def test_nothing_of_an_unread_answer_outlives_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gorge_worker.web.serving.STOP_TIMEOUT", 0.05)
+    size = 8 << 20
+
+    async def big(_: web.Request) -> web.Response:
+        return web.Response(body=bytes(size))
+
+    app, guard = web.Application(), Guard(LOOPBACK, "")
+    app.router.add_get("/big", big)
+    async with serve(app, guard) as address:
+        reader, writer = await asyncio.open_connection("127.0.0.1", address.port, limit=1000)
+        writer.write(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+    assert await everything(reader) < size
+    writer.close()
+
+
+async def test_a_caller_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gorge_worker.web.connection.ANSWER_TIMEOUT", 0.1)
+    size, ended = 8 << 20, asyncio.Event()
+
+    class Watched(web.Response):
+        async def write_eof(self, data: bytes = b"") -> None:
+            try:
+                await super().write_eof(data)
+            finally:
+                ended.set()
+
+    async def big(_: web.Request) -> web.Response:
+        return Watched(body=bytes(size))
+
+    app, guard = web.Application(), Guard(LOOPBACK, "")
+    app.router.add_get("/big", big)
+    async with serve(app, guard) as address:
+        reader, writer = await asyncio.open_connection("127.0.0.1", address.port, limit=1000)
+        writer.write(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
+        await ended.wait()
+        assert await everything(reader) < size
+        writer.close()
+
+
+async def everything(reader: asyncio.StreamReader) -> int:
+    """How many bytes come until the connection ends, in whatever way."""
+    size = 0
+    with contextlib.suppress(ConnectionResetError):
+        while chunk := await reader.read(1 << 20):
+            size += len(chunk)
+    return size
 
 
 async def test_a_request_that_does_not_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,12 +21,10 @@ class FakeService:
 
     def __init__(self) -> None:
         self.active: dict[int, Task] = {}
-        self.released: list[int] = []
+        self.given_back: list[int] = []
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.trouble: StoreError | None = None
         self.waiting = 0
-        self.release_gate = asyncio.Event()
-        self.release_gate.set()
         self._changed = asyncio.Event()
         self._ids = itertools.count(1)
 
@@ -95,12 +93,11 @@ class FakeService:
         self.active |= {task.id: task for task in leased}
         return leased
 
-    async def release(self, tasks: Sequence[Task]) -> None:
-        await self.release_gate.wait()
-        self._asked("release", tasks=tasks)
+    def give_back(self, tasks: Sequence[Task]) -> None:
+        self._asked("give_back", tasks=tasks)
         for task in tasks:
             self.active[task.id] = msgspec.structs.replace(task, lease_owner=None, lease_expires=None)
-            self.released.append(task.id)
+            self.given_back.append(task.id)
         self._changed.set()
 
     async def complete(self, task_id: int, duration: int) -> ArchivedTask:

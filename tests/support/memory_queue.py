@@ -128,7 +128,11 @@ class FakeHandler:
         self.executed: list[int] = []
         self.running: list[int] = []
         self.peak = 0
+        self.last = 0.0
         self.overlaps: list[int] = []
+
+    def retry_wait(self, _task: Task) -> int:
+        return 30
 
     async def execute(self, lease: Lease) -> Outcome:
         task_id = lease.task.id
@@ -136,6 +140,7 @@ class FakeHandler:
         if task_id in self.running:
             self.overlaps.append(task_id)
         self.running.append(task_id)
+        self.last = asyncio.get_running_loop().time()
         self.peak = max(self.peak, len(self.running))
         try:
             return await self._execute(lease) if self._execute else Outcome.success()

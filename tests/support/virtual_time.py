@@ -6,6 +6,7 @@ Tests of waits, deadlines and back-offs run in milliseconds and always in the sa
 from __future__ import annotations
 
 import asyncio
+import random
 import selectors
 from collections.abc import Coroutine
 from typing import Any
@@ -21,19 +22,27 @@ class _Jumping(selectors.SelectSelector):
         if not ready:
             if timeout is None:
                 raise RuntimeError("nothing will ever happen again: every task waits for another")
-            self.loop.now += timeout
+            self.loop.now += max(0.0, timeout - self.loop.rng.uniform(0, self.loop.earliness))
         return ready
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
+    """`drift`: seconds by which time moves on at every look at it, as it does in a real process; timers then fire up to
+    a millisecond early as well, as uvloop's do.
+    """
+
+    def __init__(self, drift: float = 0.0) -> None:
         self.now = 1000.0
+        self._drift = drift
         selector = _Jumping()
         selector.loop = self
         super().__init__(selector)
-        self._clock_resolution = 1e-9
+        self.rng = random.Random(0)
+        self.earliness = 1e-3 if drift else 0.0
+        self._clock_resolution = 1e-3 if drift else 1e-9
 
     def time(self) -> float:
+        self.now += self._drift
         return self.now
 
 
@@ -49,6 +58,6 @@ class VirtualClock:
         return self.EPOCH + self.boottime()
 
 
-def run_virtually(main: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+def run_virtually(main: Coroutine[Any, Any, None], drift: float = 0.0) -> None:
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(drift)) as runner:
         runner.run(main)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 
 import structlog
 
 from gorge_worker.engine.options import DEFAULT_TIMEOUT
-from gorge_worker.errors import BackendUnavailable, LeaseLost, PermanentFailure, YieldTask
+from gorge_worker.errors import BackendUnavailable, LeaseLost
+from gorge_worker.excerpt import excerpt
 from gorge_worker.model import Lease, Outcome
 from gorge_worker.registry import Handler
 
@@ -37,18 +39,17 @@ async def execute(handler: Handler, lease: Lease, seconds: float) -> Outcome:
             return await handler.execute(lease)
     except (BackendUnavailable, LeaseLost):
         raise
-    except PermanentFailure as failure:
-        return Outcome.permanent_failure(str(failure) or "the handler gave no reason")
-    except YieldTask as wish:
-        return Outcome.yielded(wish.seconds)
     except TimeoutError as error:
         if limit.expired():
-            return Outcome.temporary_failure(f"time-out: not finished within {seconds:g} s")
-        return _failed(lease, error)
+            wait = handler.retry_wait(lease.task)
+            return Outcome.temporary_failure(f"time-out: not finished within {seconds:g} s", wait)
+        return _failed(handler, lease, error)
     except Exception as error:  # noqa: BLE001 (a handler may raise anything, and it must cost only its own task)
-        return _failed(lease, error)
+        return _failed(handler, lease, error)
 
 
-def _failed(lease: Lease, error: Exception) -> Outcome:
+def _failed(handler: Handler, lease: Lease, error: Exception) -> Outcome:
     _log.warning("handler raised", task=lease.task.id, task_class=lease.task.task_class, exc_info=error)
-    return Outcome.temporary_failure(f"{type(error).__name__}: {error}".removesuffix(": "))
+    # Unlike str(), this can't be made to raise by the exception's own code.
+    reason = excerpt("".join(traceback.format_exception_only(error)))
+    return Outcome.temporary_failure(reason, handler.retry_wait(lease.task))

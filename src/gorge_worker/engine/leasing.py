@@ -88,18 +88,19 @@ class Leasing:
 
     async def _until_room(self) -> bool:
         """Returns when there is something to ask for; False when leasing is over."""
-        while not self._stopping and self._wanted() <= 0:
+        while not self._stopping:
+            # One look at the clock for both decisions: between two looks a pause may end.
+            pause = self._backends.wait(asyncio.get_running_loop().time())
+            if pause <= 0 and self._wanted() > 0:
+                return True
             self._room.clear()
-            wait = self._backends.wait(asyncio.get_running_loop().time()) or None
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._room.wait(), wait)
-        return not self._stopping
+                await asyncio.wait_for(self._room.wait(), pause or None)
+        return False
 
     def _wanted(self) -> int:
-        """How many tasks to ask for now."""
+        """How many tasks there is room for, backends permitting."""
         if self._reporter.unreported >= self._options.most_unreported:
-            return 0
-        if self._backends.wait(asyncio.get_running_loop().time()) > 0:
             return 0
         most = 1 if self._backends.only_probes() else self._options.lease_limit
         return min(most, self._slots.free)

@@ -70,9 +70,7 @@ class Reporter:
 
     async def stop(self) -> None:
         """Gives up what is still unreported."""
-        for timer in self._delayed.values():
-            timer.cancel()
-        for timer in (self._probe, self._gathering):
+        for timer in (*self._delayed.values(), self._probe, self._gathering):
             if timer:
                 timer.cancel()
         self._ready.clear()

@@ -28,5 +28,8 @@ class DelegateHandler:
         self.backend = name
         self.timeout = timeout
 
+    def retry_wait(self, _task: Task) -> None:
+        """The queue's own: only PHP knows the class's, and it has not answered."""
+
     async def execute(self, lease: Lease) -> Outcome:
         return await self._delegate.execute(lease.task)

@@ -13,7 +13,7 @@ from gorge_worker.errors import BackendUnavailable, PermanentFailure
 from gorge_worker.excerpt import excerpt
 from gorge_worker.handlers.feed_delivery import FeedDelivery, read_delivery
 from gorge_worker.http_client import in_words, payload
-from gorge_worker.model import Lease, Outcome
+from gorge_worker.model import Lease, Outcome, Task
 from gorge_worker.registry import Handler
 from gorge_worker.whole_seconds import whole_seconds
 
@@ -57,6 +57,10 @@ class FeedHttpHandler:
     def stops_when_cancelled(self) -> bool:
         return self._fallback is None or self._fallback.stops_when_cancelled
 
+    def retry_wait(self, task: Task) -> int | None:
+        """Grows with the failures, as the class's own does in PHP."""
+        return whole_seconds(RETRY_WAIT * (task.failure_count + 1))
+
     async def execute(self, lease: Lease) -> Outcome:
         """Delivers the story. Raises LeaseLost where the fallback does, BackendUnavailable never."""
         try:
@@ -73,8 +77,7 @@ class FeedHttpHandler:
         trouble = await self._trouble_with(delivery)
         if trouble is None:
             return Outcome.success()
-        wait = whole_seconds(RETRY_WAIT * (lease.task.failure_count + 1))
-        return Outcome.temporary_failure(f"{delivery.place} {trouble}", wait)
+        return Outcome.temporary_failure(f"{delivery.place} {trouble}", self.retry_wait(lease.task))
 
     async def _leave_to_php(self, lease: Lease) -> Outcome:
         if self._fallback is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from gorge_worker.model import Lease, Outcome
+from gorge_worker.model import Lease, Outcome, Task
 
 _log = structlog.get_logger()
 
@@ -15,6 +15,9 @@ class NoopHandler:
     backend = None
     timeout = None
     stops_when_cancelled = True
+
+    def retry_wait(self, _task: Task) -> None:
+        """The queue's own."""
 
     async def execute(self, lease: Lease) -> Outcome:
         _log.debug("acknowledged without being executed", task=lease.task.id, task_class=lease.task.task_class)

@@ -45,6 +45,17 @@ class PythonHandler(ABC):
         error = await self._call(context)
         return Outcome.success(context.followups) if error is None else self._outcome(error, task)
 
+    def retry_wait(self, task: Task) -> int | None:
+        """What the handler was declared with, in seconds; None for the queue's own wait."""
+        wait: Any = self._marking.retry_wait
+        if callable(wait):
+            try:
+                wait = wait(task.failure_count + 1)
+            except Exception as error:  # noqa: BLE001 (it is the user's function, and must not cost the task its outcome)
+                _log.warning("retry_wait raised", task=task.id, task_class=task.task_class, exc_info=error)
+                return None
+        return None if wait is None else whole_seconds(wait)
+
     @abstractmethod
     async def _call(self, context: TaskContext) -> BaseException | None:
         """Calls the function and returns what it raised."""
@@ -59,18 +70,7 @@ class PythonHandler(ABC):
                 _log.warning("handler raised", task=task.id, task_class=task.task_class, exc_info=error)
                 # Unlike str(), this can't be made to raise by the exception's own code.
                 reason = excerpt("".join(traceback.format_exception_only(error)), MAX_REASON)
-                return Outcome.temporary_failure(reason, self._retry_wait(task))
-
-    def _retry_wait(self, task: Task) -> int | None:
-        """The wait after a failure, None for the queue's own."""
-        wait: Any = self._marking.retry_wait
-        if callable(wait):
-            try:
-                wait = wait(task.failure_count + 1)
-            except Exception as error:  # noqa: BLE001 (it is the user's function, and must not cost the task its outcome)
-                _log.warning("retry_wait raised", task=task.id, task_class=task.task_class, exc_info=error)
-                return None
-        return None if wait is None else whole_seconds(wait)
+                return Outcome.temporary_failure(reason, self.retry_wait(task))
 
 
 class AsyncHandler(PythonHandler):

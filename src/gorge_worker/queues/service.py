@@ -35,7 +35,7 @@ class QueueService:
         self._clock = clock
         self._returning: set[asyncio.Task[None]] = set()
         self._waiters = Waiters(
-            lease=self._lease_now, next_due=store.next_due, unwanted=self._give_back, clock=clock, rng=rng
+            lease=self._lease_now, next_due=store.next_due, unwanted=self.give_back, clock=clock, rng=rng
         )
 
     async def lease(
@@ -106,6 +106,10 @@ class QueueService:
         await self._store.release(tasks)
         self._waiters.notify({task.task_class for task in tasks})
 
+    def give_back(self, tasks: Sequence[Task]) -> None:
+        """Releases, in the background, leases that nobody has taken: tried again until it works or they have ended."""
+        self._in_background(self._release_at_last(tasks))
+
     async def cancel(self, task_id: int) -> ArchivedTask:
         return await self._store.cancel(task_id)
 
@@ -136,7 +140,7 @@ class QueueService:
             await asyncio.wait((waiter.answer,), timeout=seconds)
         except asyncio.CancelledError:
             if waiter.answer.done() and not waiter.answer.exception():
-                self._give_back(waiter.answer.result().tasks)
+                self.give_back(waiter.answer.result().tasks)
             raise
         finally:
             self._waiters.leave(waiter)
@@ -150,9 +154,6 @@ class QueueService:
         except StoreError:  # nothing was leased, and nobody is left to be told
             return
         await self._release_at_last(grant.tasks)
-
-    def _give_back(self, tasks: Sequence[Task]) -> None:
-        self._in_background(self._release_at_last(tasks))
 
     async def _release_at_last(self, tasks: Sequence[Task]) -> None:
         """Releases tasks, again and again while the store is in trouble and their lease has not run out."""

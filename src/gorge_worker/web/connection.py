@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import structlog
 from aiohttp import http_exceptions, web
@@ -14,12 +15,17 @@ log = structlog.get_logger()
 
 KEEP_ALIVE = 75.0
 """Seconds that a connection may be idle, and that headers may take to arrive."""
+ANSWER_TIMEOUT = 60.0
+"""Seconds that a caller may take to let an answer in."""
 
 _TOO_MANY_HEADERS = "Too many headers"
 
 
 class Connection(web.RequestHandler):
-    """Refuses what aiohttp's parser can't read in the error envelope, and logs nothing of what the caller sent."""
+    """Refuses what aiohttp's parser can't read in the error envelope, and logs nothing of what the caller sent.
+
+    An answer is written when the kernel has all of it; a caller that lets none in is cut off.
+    """
 
     def __init__(self, server: web.Server, malformed: MalformedRequests, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(
@@ -33,6 +39,38 @@ class Connection(web.RequestHandler):
             auto_decompress=False,
         )
         self._malformed = malformed
+        self._writes_to: asyncio.Transport | None = None
+        self._cut: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # aiohttp forgets a transport when it begins to close it, which is not yet its end.
+        self._writes_to = cast("asyncio.Transport", transport)
+        # asyncio would keep up to 64 KiB and call them written.
+        self._writes_to.set_write_buffer_limits(0)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._stop_waiting_for_reader()
+        self._writes_to = None
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._cut = asyncio.get_running_loop().call_later(ANSWER_TIMEOUT, self.abort)
+
+    def resume_writing(self) -> None:
+        self._stop_waiting_for_reader()
+        super().resume_writing()
+
+    def abort(self) -> None:
+        """Ends the connection now, whatever has not been written yet."""
+        if self._writes_to is not None:
+            self._writes_to.abort()
+
+    def _stop_waiting_for_reader(self) -> None:
+        if self._cut is not None:
+            self._cut.cancel()
+            self._cut = None
 
     def handle_error(
         self,

@@ -1,4 +1,4 @@
-"""The lease call: it may wait for a task, and what it leased comes back when its answer can't be delivered."""
+"""The lease call: it may wait for a task, and what it leased is given back when its answer can't be delivered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import structlog
 from aiohttp import web
 
 from gorge_worker.model import Task
-from gorge_worker.queues.store import StoreError
 from gorge_worker.web.answers import data_answer
 from gorge_worker.web.bodies import decode_body
 from gorge_worker.web.delivery import deliver
@@ -29,15 +28,13 @@ class Leasing:
     """Serves POST /api/queue/lease for one application.
 
     A caller that goes away cancels its call: a lease that waits is dropped by the service, and one whose answer is
-    not wholly written is taken back here. Owns the waiting calls, which `stop` ends, and the leases on their way
-    back, which `finish` waits for.
+    not wholly written is given back. Owns the ends of the waiting calls, which `stop` brings forward.
     """
 
     def __init__(self, service: QueueService, rng: random.Random) -> None:
         self._service = service
         self._rng = rng
         self._waiting: set[asyncio.Timeout] = set()
-        self._returning: set[asyncio.Task[None]] = set()
         self._stopped = False
 
     async def lease(self, request: web.Request) -> web.StreamResponse:
@@ -55,10 +52,6 @@ class Leasing:
         now = asyncio.get_running_loop().time()
         for wait in self._waiting:
             wait.reschedule(now)
-
-    async def finish(self, _: web.Application) -> None:
-        """Returns when no lease is on its way back any more."""
-        await asyncio.gather(*self._returning)
 
     async def _wait_for_tasks(self, owner: str, body: LeaseBody) -> list[Task]:
         places, classes, patience = body.places(), body.classes(), body.patience()
@@ -79,26 +72,14 @@ class Leasing:
     async def _hand_over(self, request: web.Request, answer: web.Response, tasks: Sequence[Task]) -> None:
         try:
             await deliver(request, answer)
-        except (ConnectionError, TimeoutError) as error:
-            # aiohttp sees for itself that the connection is no more.
-            await self._take_back(tasks, str(error))
-        except BaseException:
-            await self._take_back(tasks, "the call was cancelled")
-            raise
-
-    async def _take_back(self, tasks: Sequence[Task], reason: str) -> None:
-        """Releases leases in a task of its own, which goes on when this call is cancelled once more."""
-        log.info(
-            "a lease was not delivered and is taken back", owner=tasks[0].lease_owner, tasks=len(tasks), reason=reason
-        )
-        returning = asyncio.create_task(self._release(tasks))
-        self._returning.add(returning)
-        returning.add_done_callback(self._returning.discard)
-        await asyncio.shield(returning)
-
-    async def _release(self, tasks: Sequence[Task]) -> None:
-        try:
-            await self._service.release(tasks)
-        except StoreError as error:
-            ids = [task.id for task in tasks]
-            log.error("leases could not be taken back and run until their end", tasks=ids, reason=str(error))  # noqa: TRY400 - no bug of ours
+        except BaseException as error:
+            log.info(
+                "a lease was not delivered and is given back",
+                owner=tasks[0].lease_owner,
+                tasks=len(tasks),
+                reason=str(error) or "the call was cancelled",
+            )
+            self._service.give_back(tasks)
+            if not isinstance(error, ConnectionError):
+                raise
+            # Otherwise aiohttp sees for itself that the connection is no more.

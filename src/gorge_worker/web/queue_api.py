@@ -52,7 +52,6 @@ def queue_app(service: QueueService, guard: Guard, rng: random.Random) -> web.Ap
         ]
     )
     app.on_shutdown.append(leasing.stop)
-    app.on_cleanup.append(leasing.finish)
     return app
 
 

@@ -14,8 +14,6 @@ MAX_LEASE = 1000
 """The most tasks that one lease hands out, whatever its limit."""
 MAX_CLASSES = 1000
 """The most classes that one lease may name."""
-MAX_WAIT = 30.0
-"""Seconds; a longer `wait` lasts as long."""
 MAX_DURATION = 2**63 - 1
 """Microseconds; the most that every store's column takes."""
 
@@ -64,11 +62,11 @@ class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES):
         return tuple(named)
 
     def patience(self) -> float:
-        """Seconds to wait for a task. Raises Refused."""
+        """Seconds to wait for a task; the service has a bound of its own. Raises Refused."""
         wait = self.wait or 0.0
         if wait < 0:
-            raise Refused(400, f"wait is {wait:g}: it must be from 0 to {MAX_WAIT:g} seconds")
-        return min(wait, MAX_WAIT)
+            raise Refused(400, f"wait is {wait:g}: it must be a number of seconds, 0 or more")
+        return wait
 
 
 class TaskBody(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES):

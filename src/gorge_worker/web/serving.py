@@ -15,6 +15,7 @@ from gorge_worker.web.connection import Connection, MalformedRequests
 from gorge_worker.web.errors import enveloped
 from gorge_worker.web.guard import Guard
 from gorge_worker.web.listen import BACKLOG, listening_sockets
+from gorge_worker.web.running import RunningRequests
 
 log = structlog.get_logger()
 
@@ -26,17 +27,19 @@ STOP_TIMEOUT = 2.0
 async def serve(app: web.Application, guard: Guard) -> AsyncIterator[ListenAddress]:
     """Serves at the guard's address as long as the context lasts, and yields the address, port 0 resolved.
 
-    At the end idle connections are closed at once, requests under way get STOP_TIMEOUT. Raises StartError when the
-    address can't be taken.
+    At the end idle connections are closed at once and requests under way get STOP_TIMEOUT; nothing of them is left
+    after it. Raises StartError when the address can't be taken.
     """
     sockets = await listening_sockets(guard.address)
     address = ListenAddress(guard.address.host, sockets[0].getsockname()[1])
     loop = asyncio.get_running_loop()
     # A request whose caller has gone is cancelled: nobody waits for its answer, and a lease must not go to nobody.
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=STOP_TIMEOUT)
+    # aiohttp waits for so long twice, before and after it has told a request that its body will not come.
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=STOP_TIMEOUT / 2)
     await runner.setup()
-    server, malformed = cast("web.Server", runner.server), MalformedRequests()
-    server.request_handler = enveloped(server.request_handler)
+    server = cast("web.Server", runner.server)
+    running, malformed = RunningRequests(), MalformedRequests()
+    server.request_handler = running.watched(enveloped(server.request_handler))
     listeners: list[asyncio.Server] = []
     try:
         for one in sockets:
@@ -48,7 +51,11 @@ async def serve(app: web.Application, guard: Guard) -> AsyncIterator[ListenAddre
     finally:
         for listener in listeners:
             listener.close()
+        connections = cast("list[Connection]", server.connections)
         await runner.cleanup()
+        await running.ended(STOP_TIMEOUT)
+        for connection in connections:
+            connection.abort()
 
 
 def _warn_when_open(guard: Guard, address: ListenAddress) -> None:

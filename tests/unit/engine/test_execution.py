@@ -9,7 +9,7 @@ from support.memory_queue import FakeHandler
 
 from gorge_worker.engine.execution import execute, time_allowed
 from gorge_worker.engine.options import DEFAULT_TIMEOUT
-from gorge_worker.errors import BackendUnavailable, LeaseLost, PermanentFailure, YieldTask
+from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.model import Lease, Outcome, Task
 
 LEASE = Lease(task=Task(id=1, task_class="A"), owner="o", expires=10, ends_at=10.0)
@@ -38,12 +38,9 @@ def test_an_execution_ends_before_its_lease(limit: float | None, left: float) ->
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (PermanentFailure("gone"), Outcome.permanent_failure("gone")),
-        (PermanentFailure(), Outcome.permanent_failure("the handler gave no reason")),
-        (YieldTask(90), Outcome.yielded(90)),
-        (ValueError("odd"), Outcome.temporary_failure("ValueError: odd")),
-        (KeyError(), Outcome.temporary_failure("KeyError")),
-        (TimeoutError("its own"), Outcome.temporary_failure("TimeoutError: its own")),
+        (ValueError("odd"), Outcome.temporary_failure("ValueError: odd", 30)),
+        (KeyError(), Outcome.temporary_failure("KeyError", 30)),
+        (TimeoutError("its own"), Outcome.temporary_failure("TimeoutError: its own", 30)),
     ],
 )
 async def test_what_a_handler_raises_is_an_outcome(error: Exception, outcome: Outcome) -> None:
@@ -60,5 +57,5 @@ async def test_what_is_no_outcome_is_passed_on(error: BaseException) -> None:
 @pytest.mark.virtual_time
 async def test_a_time_out_is_a_temporary_failure() -> None:
     outcome = await execute(FakeHandler(hang), LEASE, 7.0)
-    assert outcome == Outcome.temporary_failure("time-out: not finished within 7 s")
+    assert outcome == Outcome.temporary_failure("time-out: not finished within 7 s", 30)
     assert asyncio.get_running_loop().time() == 1007.0

@@ -284,6 +284,22 @@ async def test_when_all_backends_are_paused_nothing_is_leased_but_one_probe_at_a
         assert bench.worker.stats.failed == 0
 
 
+@pytest.mark.virtual_time(drift=1e-4)
+@pytest.mark.parametrize("wait", range(10))
+async def test_probing_goes_on_however_the_looks_at_the_clock_fall(wait: int) -> None:
+    async def refuse(_lease: Lease) -> Outcome:
+        await asyncio.sleep(0.01 * wait)
+        raise BackendUnavailable("down")
+
+    handler = FakeHandler(refuse, backend="conduit")
+    async with Bench(handler) as bench:
+        for _ in range(500):
+            bench.queue.add()
+        bench.start()
+        await asyncio.sleep(1000)
+        assert bench.clock.boottime() - handler.last < 40, "the last probe was not long ago"
+
+
 async def test_leasing_stops_while_too_many_outcomes_are_unreported() -> None:
     async with Bench(max_workers=4) as bench:
         bench.queue.report = never_taken  # type: ignore[method-assign, assignment]

@@ -13,7 +13,7 @@ from gorge_worker.web.listen import listening_sockets
 
 def close(sockets: list[socket.socket]) -> list[tuple[int, int]]:
     """Families and ports of sockets, which are closed."""
-    seen = [(one.family, one.getsockname()[1]) for one in sockets]
+    seen: list[tuple[int, int]] = [(one.family, one.getsockname()[1]) for one in sockets]
     for one in sockets:
         one.close()
     return seen

@@ -90,7 +90,7 @@ class Meta:
     def _tell(self, generation: Generation) -> None:
         self._was_told = True
         _log.info(
-            "the queue is known",
+            "connected to the queue",
             execution_version=generation.execution_version,
             class_filter=generation.features.class_filter,
             long_poll=generation.features.long_poll,

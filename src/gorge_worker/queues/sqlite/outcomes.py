@@ -6,12 +6,12 @@ The rules are PhabricatorWorkerActiveTask's; times are epoch seconds and stay wi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from gorge_worker.model import ArchivedTask, ArchiveResult, Task
+from gorge_worker.model import ArchivedTask, ArchiveResult
 from gorge_worker.queues.sqlite import rows
 from gorge_worker.queues.store import (
     AWAKEN_WINDOW,
@@ -44,24 +44,22 @@ _AWAKEN = (
 )
 
 
-def archive(
-    connection: sqlite3.Connection, now: int, task: Task, result: ArchiveResult, duration: int = 0
-) -> ArchivedTask:
+def archive(connection: sqlite3.Connection, now: int, task_id: int, result: ArchiveResult, duration: int = 0) -> None:
     """Moves an active task to the archive, whatever its state; its data stays. `duration` in microseconds."""
     duration = min(max(duration, 0), rows.MAX_INTEGER)
-    connection.execute(_ARCHIVE, {"id": task.id, "now": now, "result": result, "duration": duration})
-    connection.execute(_DELETE, (task.id,))
-    archived = msgspec.structs.replace(task, failure_time=None, date_modified=now)
-    return ArchivedTask(task=archived, result=result, duration=duration, archived_epoch=now)
+    connection.execute(_ARCHIVE, {"id": task_id, "now": now, "result": result, "duration": duration})
+    connection.execute(_DELETE, (task_id,))
 
 
-def archive_by_id(
+def archive_unfenced(
     connection: sqlite3.Connection, now: int, task_id: int, result: ArchiveResult, duration: int = 0
 ) -> ArchivedTask:
-    """Archives a task whoever holds it. Raises NoSuchTask."""
+    """Archives a task whoever holds it, and returns it without data. Raises NoSuchTask."""
     if (task := rows.find(connection, task_id)) is None:
         raise NoSuchTask(task_id)
-    return archive(connection, now, task, result, duration)
+    archive(connection, now, task_id, result, duration)
+    archived = msgspec.structs.replace(task, failure_time=None, date_modified=now)
+    return ArchivedTask(task=archived, result=result, duration=duration, archived_epoch=now)
 
 
 def fail(connection: sqlite3.Connection, now: int, task_id: int, wait: int) -> None:
@@ -76,9 +74,9 @@ def yield_task(connection: sqlite3.Connection, now: int, task_id: int, seconds: 
     _change(connection, _YIELD, task_id, values)
 
 
-def release(connection: sqlite3.Connection, now: int, tasks: Sequence[Task]) -> None:
-    """Takes back the leases of tasks whose lease is still as given."""
-    connection.executemany(_RELEASE, [(now, task.id, task.lease_owner, task.lease_expires) for task in tasks])
+def release(connection: sqlite3.Connection, now: int, leases: Iterable[tuple[int, str | None, int | None]]) -> None:
+    """Takes leases back; one whose task id, owner and expiry are no longer so together is left alone."""
+    connection.executemany(_RELEASE, [(now, *lease) for lease in leases])
 
 
 def awaken(connection: sqlite3.Connection, now: int, task_ids: Sequence[int]) -> int:

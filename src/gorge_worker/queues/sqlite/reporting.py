@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from gorge_worker.model import ArchiveResult, Lease, Outcome, Task, Verdict
+from gorge_worker.model import ArchiveResult, Lease, NewTask, Outcome, Priority, Verdict
 from gorge_worker.queues.checks import check_new_task
 from gorge_worker.queues.protocol import Receipt, Report, ReportResult
 from gorge_worker.queues.sqlite import outcomes, rows
@@ -13,6 +13,8 @@ from gorge_worker.queues.sqlite.connection import savepoint
 from gorge_worker.queues.sqlite.enqueueing import enqueue
 from gorge_worker.queues.store import BadTask
 
+_HOLDER = "SELECT leaseOwner, leaseExpires FROM worker_activetask WHERE id = ?"
+_PRIORITY = "SELECT priority FROM worker_activetask WHERE id = ?"
 _ARCHIVED_UNDER = "SELECT 1 FROM worker_archivetask WHERE id = ? AND leaseOwner = ? AND leaseExpires = ? AND result = ?"
 _ARCHIVES = {Verdict.SUCCESS: ArchiveResult.SUCCESS, Verdict.PERMANENT_FAILURE: ArchiveResult.FAILURE}
 
@@ -39,41 +41,51 @@ def _apply_apart(connection: sqlite3.Connection, now: int, report: Report, retry
 
 def _apply(connection: sqlite3.Connection, now: int, report: Report, retry_wait: int) -> ReportResult:
     lease = report.lease
-    task = rows.find(connection, lease.task.id)
-    if task is None:
-        if _is_repeated(connection, lease, report.outcome):
+    known = rows.is_integer(lease.task.id) and rows.is_integer(lease.expires)
+    holder = connection.execute(_HOLDER, (lease.task.id,)).fetchone() if known else None
+    if holder is None:
+        if known and _is_repeated(connection, lease, report.outcome):
             return ReportResult(Receipt.ACCEPTED)
         return ReportResult(Receipt.LEASE_LOST, "there is no such active task")
-    if (task.lease_owner, task.lease_expires) != (lease.owner, lease.expires):
-        return ReportResult(Receipt.LEASE_LOST, f"the lease is now {task.lease_owner or 'nobody'}'s")
+    if holder != (lease.owner, lease.expires):
+        return ReportResult(Receipt.LEASE_LOST, f"the lease is now {holder[0] or 'nobody'}'s")
     if lease.expires < now:
         return ReportResult(Receipt.LEASE_LOST, f"the lease ran out {now - lease.expires} s ago")
-    _carry_out(connection, now, task, report, retry_wait)
+    _carry_out(connection, now, report, retry_wait)
     return ReportResult(Receipt.ACCEPTED)
 
 
-def _carry_out(connection: sqlite3.Connection, now: int, task: Task, report: Report, retry_wait: int) -> None:
-    outcome = report.outcome
+def _carry_out(connection: sqlite3.Connection, now: int, report: Report, retry_wait: int) -> None:
+    lease, outcome = report.lease, report.outcome
+    task_id = lease.task.id
     match outcome.verdict:
         case Verdict.SUCCESS:
-            for followup in outcome.followups:
-                check_new_task(followup)
-            outcomes.archive(connection, now, task, ArchiveResult.SUCCESS, report.duration)
-            enqueue(connection, now, outcome.followups, priority=task.priority)
+            _enqueue_followups(connection, now, task_id, outcome.followups)
+            outcomes.archive(connection, now, task_id, ArchiveResult.SUCCESS, report.duration)
         case Verdict.PERMANENT_FAILURE:
-            outcomes.archive(connection, now, task, ArchiveResult.FAILURE)
+            outcomes.archive(connection, now, task_id, ArchiveResult.FAILURE)
         case Verdict.TEMPORARY_FAILURE:
-            outcomes.fail(connection, now, task.id, retry_wait if outcome.wait is None else outcome.wait)
+            outcomes.fail(connection, now, task_id, retry_wait if outcome.wait is None else outcome.wait)
         case Verdict.RELEASE if not outcome.wait:
-            outcomes.release(connection, now, [task])
+            outcomes.release(connection, now, [(task_id, lease.owner, lease.expires)])
         case Verdict.YIELD | Verdict.RELEASE:
-            outcomes.yield_task(connection, now, task.id, outcome.wait or 0)
+            outcomes.yield_task(connection, now, task_id, outcome.wait or 0)
+
+
+def _enqueue_followups(connection: sqlite3.Connection, now: int, parent_id: int, followups: Sequence[NewTask]) -> None:
+    if not followups:
+        return
+    for followup in followups:
+        check_new_task(followup)
+    [priority] = connection.execute(_PRIORITY, (parent_id,)).fetchone()
+    # Not the parent's where another program has written nonsense into it: its children need not suffer.
+    enqueue(connection, now, followups, priority if rows.is_unsigned(priority) else Priority.DEFAULT)
 
 
 def _is_repeated(connection: sqlite3.Connection, lease: Lease, outcome: Outcome) -> bool:
     """True when this very outcome was accepted under this very lease before: only its answer was lost."""
     result = _ARCHIVES.get(outcome.verdict)
-    if result is None or not (rows.is_integer(lease.task.id) and rows.is_integer(lease.expires)):
+    if result is None:
         return False
     identity = (lease.task.id, lease.owner, lease.expires, result)
     return connection.execute(_ARCHIVED_UNDER, identity).fetchone() is not None

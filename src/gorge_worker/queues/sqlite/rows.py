@@ -27,12 +27,12 @@ class Column(NamedTuple):
     """What stands for a value that the column should not hold."""
 
 
-def _unsigned(value: object) -> bool:
+def is_unsigned(value: object) -> bool:
     return isinstance(value, int) and 0 <= value <= MAX_UNSIGNED
 
 
 def _unsigned_or_null(value: object) -> bool:
-    return value is None or _unsigned(value)
+    return value is None or is_unsigned(value)
 
 
 def _name(value: object) -> bool:
@@ -47,14 +47,14 @@ COLUMNS = (
     Column("taskClass", "task_class", _name, ""),
     Column("leaseOwner", "lease_owner", _text_or_null, None),
     Column("leaseExpires", "lease_expires", _unsigned_or_null, None),
-    Column("failureCount", "failure_count", _unsigned, 0),
-    Column("dataID", "data_id", _unsigned, 0),
+    Column("failureCount", "failure_count", is_unsigned, 0),
+    Column("dataID", "data_id", is_unsigned, 0),
     Column("failureTime", "failure_time", _unsigned_or_null, None),
-    Column("priority", "priority", _unsigned, 0),
+    Column("priority", "priority", is_unsigned, 0),
     Column("objectPHID", "object_phid", _text_or_null, None),
     Column("containerPHID", "container_phid", _text_or_null, None),
-    Column("dateCreated", "date_created", _unsigned, 0),
-    Column("dateModified", "date_modified", _unsigned, 0),
+    Column("dateCreated", "date_created", is_unsigned, 0),
+    Column("dateModified", "date_modified", is_unsigned, 0),
 )
 NAMES = ", ".join(f"t.{name}" for name in ("id", *(column.name for column in COLUMNS)))
 

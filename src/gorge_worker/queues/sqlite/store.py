@@ -78,11 +78,11 @@ class SqliteStore:
         return await self._write(reporting.report, reports, self._retry_wait)
 
     async def complete(self, task_id: int, duration: int) -> ArchivedTask:
-        return await self._write(outcomes.archive_by_id, task_id, ArchiveResult.SUCCESS, duration)
+        return await self._write(outcomes.archive_unfenced, task_id, ArchiveResult.SUCCESS, duration)
 
     async def fail(self, task_id: int, *, permanent: bool, retry_wait: int | None = None) -> None:
         if permanent:
-            await self._write(outcomes.archive_by_id, task_id, ArchiveResult.FAILURE)
+            await self._write(outcomes.archive_unfenced, task_id, ArchiveResult.FAILURE)
         else:
             await self._write(outcomes.fail, task_id, self._retry_wait if retry_wait is None else retry_wait)
 
@@ -90,10 +90,11 @@ class SqliteStore:
         await self._write(outcomes.yield_task, task_id, seconds)
 
     async def release(self, tasks: Sequence[Task]) -> None:
-        await self._write(outcomes.release, tasks)
+        leases = [(task.id, task.lease_owner, task.lease_expires) for task in tasks]
+        await self._write(outcomes.release, leases)
 
     async def cancel(self, task_id: int) -> ArchivedTask:
-        return await self._write(outcomes.archive_by_id, task_id, ArchiveResult.CANCELLED)
+        return await self._write(outcomes.archive_unfenced, task_id, ArchiveResult.CANCELLED)
 
     async def awaken(self, task_ids: Sequence[int]) -> int:
         return await self._write(outcomes.awaken, task_ids)
