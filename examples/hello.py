@@ -1,4 +1,4 @@
-"""The smallest task handler. Try it: HANDLERS=examples.hello make run"""
+"""The smallest task handler. Try it: `HANDLERS=examples.hello make run`."""
 
 from gorge_worker import TaskContext, task_handler
 

@@ -32,7 +32,7 @@ class Lab:
     """A queue server, its store's service, a client of it, and the adapter."""
 
     def __init__(self, service: QueueService, url: str) -> None:
-        clock, rng = SystemClock(), random.Random(1)  # noqa: S311 - names, not secrets
+        clock, rng = SystemClock(), random.Random(1)
         self.service = service
         self.http = HttpClient(url, headers={}, connections=8)
         self.queue = GorgeQueue(self.http, OwnerNames(clock, rng), clock, rng)
@@ -48,7 +48,7 @@ class Lab:
 
 @asynccontextmanager
 async def lab(folder: Path) -> AsyncIterator[Lab]:
-    clock, rng = SystemClock(), random.Random(2)  # noqa: S311 - pauses
+    clock, rng = SystemClock(), random.Random(2)
     store = await SqliteStore.open(folder / "queue.db", retry_wait=300, clock=clock)
     service = QueueService(store, lease_duration=7200, clock=clock, rng=rng)
     guard = Guard(LOOPBACK, "")

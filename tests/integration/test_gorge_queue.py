@@ -28,7 +28,7 @@ from gorge_worker.registry import Registry
 
 @asynccontextmanager
 async def open_queue(server: GoServer, seed: int) -> AsyncIterator[GorgeQueue]:
-    rng, clock = random.Random(seed), server.clock  # noqa: S311 - names and pauses
+    rng, clock = random.Random(seed), server.clock
     queue = GorgeQueue(HttpClient(server.url, headers={}, connections=8), OwnerNames(clock, rng), clock, rng)
     try:
         yield queue
@@ -47,7 +47,7 @@ async def running_worker(server: GoServer, handler: FakeHandler, seed: int, **op
             registry=registry,
             options=EngineOptions(poll_interval=0.05, **options),
             clock=server.clock,
-            rng=random.Random(seed),  # noqa: S311 - pauses
+            rng=random.Random(seed),
         )
         run = asyncio.create_task(worker.run())
         try:
@@ -74,7 +74,7 @@ def all_archived(server: GoServer) -> Callable[[], bool]:
 @pytest.mark.limit(60)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_two_workers_finish_everything_although_answers_are_lost(seed: int) -> None:
-    rng, clock = random.Random(seed), ShiftedClock()  # noqa: S311 - a reproducible test
+    rng, clock = random.Random(seed), ShiftedClock()
     attempts: Counter[int] = Counter()
 
     async def execute(lease: Lease) -> Outcome:

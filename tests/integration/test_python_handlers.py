@@ -78,7 +78,7 @@ class Running:
             registry=handlers.registry,
             options=EngineOptions(max_workers=2),
             clock=clock,
-            rng=random.Random(1),  # noqa: S311 - no secret is made of it
+            rng=random.Random(1),
         )
 
     async def __aenter__(self) -> Self:

@@ -89,7 +89,7 @@ async def test_processes_that_lease_at_once_never_get_the_same_task(tmp_path: Pa
 async def test_a_waiting_lease_finds_a_task_of_another_process(tmp_path: Path) -> None:
     path = tmp_path / "queue.db"
     store = await open_store(path)
-    service = QueueService(store, lease_duration=100, clock=SystemClock(), rng=random.Random())  # noqa: S311 -- jitter
+    service = QueueService(store, lease_duration=100, clock=SystemClock(), rng=random.Random())
     waiting = asyncio.create_task(service.lease(owner="me", limit=1, task_classes=("Theirs",), wait=30))
     ids = await child(path, "add", 1)
     await until(waiting.done, within=5, what="the waiting lease is answered")
@@ -100,7 +100,7 @@ async def test_a_waiting_lease_finds_a_task_of_another_process(tmp_path: Path) -
 @pytest.mark.limit(60)
 async def test_many_waiting_leases_and_tasks_at_once_on_a_real_file(tmp_path: Path) -> None:
     store = await open_store(tmp_path / "queue.db")
-    service = QueueService(store, lease_duration=100, clock=SystemClock(), rng=random.Random())  # noqa: S311 -- jitter
+    service = QueueService(store, lease_duration=100, clock=SystemClock(), rng=random.Random())
     waiting = [
         asyncio.create_task(service.lease(owner=f"owner {n}", limit=2, task_classes=("AB"[n % 2],), wait=30))
         for n in range(40)

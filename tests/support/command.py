@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,11 +39,15 @@ async def run(
 
 @asynccontextmanager
 async def started(
-    *arguments: str, settings: Mapping[str, str] | None = None, folder: Path | None = None, stderr: int = PIPE
+    *arguments: str,
+    settings: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    stderr: int = PIPE,
+    command: Sequence[str] = COMMAND,
 ) -> AsyncIterator[Process]:
     """A command that goes on running; killed at the end if it still does. `stderr` is a descriptor, or a pipe to us."""
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, *arguments, env=environment(settings or {}), stdin=PIPE, stdout=PIPE, stderr=stderr, cwd=folder
+        *command, *arguments, env=environment(settings or {}), stdin=PIPE, stdout=PIPE, stderr=stderr, cwd=folder
     )
     try:
         yield process

@@ -24,9 +24,9 @@ class GoHttp(ScriptedHttp):
         self.server = GoServer(clock)
         self.table = self.server.table
         self.lose: dict[str, int] = {}
-        self.otherwise = self._act
+        self.otherwise = self.act
 
-    async def _act(self, call: Call) -> HttpAnswer:
+    async def act(self, call: Call) -> HttpAnswer:
         body = call.body if call.body is not None else dict(parse_qsl(call.query))
         status, content = self.server.act(call.route, body, _owner(call.headers))
         if self.lose.get(call.route):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Self
 
 from gorge_worker.clock import Clock
 from gorge_worker.engine.options import EngineOptions
@@ -164,7 +165,7 @@ class Bench:
         self.clock = VirtualClock()
         self._features, self._lease_seconds = features, lease_seconds
 
-    async def __aenter__(self) -> Bench:
+    async def __aenter__(self) -> Self:
         self.queue = MemoryQueue(self.clock, self._features, self._lease_seconds)
         registry = Registry()
         for name, handler in self.handlers.items():

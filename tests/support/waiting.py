@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 
 async def until(condition: Callable[[], object], within: float = 5.0, what: str = "") -> None:
@@ -14,3 +14,12 @@ async def until(condition: Callable[[], object], within: float = 5.0, what: str 
         if time.monotonic() > end:
             raise AssertionError(f"not within {within} s: {what or condition}")
         await asyncio.sleep(0.005)
+
+
+async def until_true(ask: Callable[[], Awaitable[object]], within: float = 10.0, what: str = "") -> None:
+    """The same for what must be asked for, a server's answer say."""
+    end = time.monotonic() + within
+    while not await ask():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {within} s: {what or ask}")
+        await asyncio.sleep(0.02)

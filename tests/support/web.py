@@ -107,7 +107,7 @@ async def worker_server(token: str = "", address: ListenAddress = LOOPBACK) -> A
 
 
 def fake_queue_app(service: FakeService, guard: Guard) -> web.Application:
-    return queue_app(cast("QueueService", service), guard, random.Random(1))  # noqa: S311 - names, not secrets
+    return queue_app(cast("QueueService", service), guard, random.Random(1))
 
 
 @asynccontextmanager

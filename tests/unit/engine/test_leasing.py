@@ -43,10 +43,8 @@ async def test_a_full_queue_is_worked_through_without_a_pause() -> None:
         for _ in range(20):
             bench.queue.add()
         bench.start()
-        began = bench.clock.boottime()
-        while len(bench.queue.accepted) < 20:
-            await asyncio.sleep(0.01)
-        assert bench.clock.boottime() - began < 11
+        await asyncio.sleep(11)
+        assert len(bench.queue.accepted) == 20
 
 
 async def test_while_every_slot_is_taken_the_queue_is_left_alone() -> None:

@@ -22,7 +22,7 @@ class Bench:
     def __init__(self) -> None:
         self.clock = FixedClock(boottime=500.0)
         self.store = MemoryStore(FixedClock(wall=self.clock.epoch + 1000.7))
-        rng = random.Random(1)  # noqa: S311 -- names and jitter
+        rng = random.Random(1)
         self.service = QueueService(self.store, lease_duration=100, clock=self.clock, rng=rng)
         self.queue = LocalQueue(self.service, OwnerNames(self.clock, rng))
 

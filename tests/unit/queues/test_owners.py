@@ -12,7 +12,7 @@ from gorge_worker.queues.owners import OwnerNames
 
 
 def names(seed: int = 1) -> OwnerNames:
-    return OwnerNames(FixedClock(), random.Random(seed))  # noqa: S311 -- names, not secrets
+    return OwnerNames(FixedClock(), random.Random(seed))
 
 
 def test_a_name_tells_pid_time_host_and_sequence(monkeypatch: pytest.MonkeyPatch) -> None:

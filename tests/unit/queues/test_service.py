@@ -40,7 +40,7 @@ class Bench:
             self.store,
             lease_duration=100,
             clock=self.clock,
-            rng=random.Random(1),  # noqa: S311 -- jitter
+            rng=random.Random(1),
         )
         self.started = self.clock.boottime()
         self.owners = 0
@@ -520,7 +520,7 @@ async def test_everything_else_of_a_store_is_passed_through(bench: Bench) -> Non
 @pytest.mark.parametrize("seed", range(15))
 def test_whatever_comes_and_goes_every_task_gets_to_somebody_who_stays(seed: int) -> None:
     """Waiters of all kinds come, give up and are cancelled at random; nothing stays leased by those who have gone."""
-    rng = random.Random(seed)  # noqa: S311 -- a reproducible test
+    rng = random.Random(seed)
 
     @virtually
     async def check(bench: Bench) -> None:

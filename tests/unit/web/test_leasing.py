@@ -18,7 +18,7 @@ WAITING = LeaseBody(wait=30.0)
 
 
 def leasing_of(service: FakeService) -> Leasing:
-    return Leasing(cast("QueueService", service), random.Random(1))  # noqa: S311 - names, not secrets
+    return Leasing(cast("QueueService", service), random.Random(1))
 
 
 async def test_a_stop_ends_every_wait_with_nothing() -> None:

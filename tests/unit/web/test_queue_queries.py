@@ -10,7 +10,7 @@ from gorge_worker.queues.store import BadTask
 from gorge_worker.web.errors import Refused
 from gorge_worker.web.queue_queries import MAX_PAGE, Page, lease_owner_of, page_of, task_id_of
 
-RNG = random.Random(1)  # noqa: S311 - names, not secrets
+RNG = random.Random(1)
 
 
 def page(query: str) -> Page:

@@ -86,9 +86,10 @@ class Recovery:
     async def _in_background(self) -> None:
         try:
             async with self._one_at_a_time:
+                await self._give_backs.send()
                 now = self._clock.boottime()
                 patience = self._patience if now >= self._next_look else math.inf
-                await self._recover(self._lost.due(now), self._lanes.overdue(now, patience))
+                await self._look(self._lost.due(now), self._lanes.overdue(now, patience))
         except QueueTrouble as trouble:
             self._not_before = self._clock.boottime() + max(PAUSE_AFTER_TROUBLE, trouble.retry_after or 0.0)
             if not self._told_trouble:
@@ -105,11 +106,16 @@ class Recovery:
         """
         async with self._one_at_a_time:
             await asyncio.sleep(self._lost.unsettled(self._clock.boottime(), settling))
-            await self._recover(self._lost.all(), self._lanes.hiding())
+            await self._give_backs.send()
+            await self._look(self._lost.all(), self._lanes.hiding())
             self._lost.clear()
 
-    async def _recover(self, lost: list[str], lanes: list[Lane]) -> None:
-        await self._give_backs.send()
+    async def _look(self, lost: list[str], lanes: list[Lane]) -> None:
+        """Looks for what the owners and lanes hold, and gives back what was never shown.
+
+        The lanes are those that are not asking at this very moment: there must be no await between choosing them and
+        `look_through`, which keeps them from it.
+        """
         if not lost and not lanes:
             return
         began = self._clock.boottime()

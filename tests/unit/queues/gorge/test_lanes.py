@@ -24,7 +24,7 @@ class Still:
 
 
 def make(clock: Still | None = None) -> Lanes:
-    return Lanes(OwnerNames(clock or Still(), random.Random(1)))  # noqa: S311 - names, not secrets)
+    return Lanes(OwnerNames(clock or Still(), random.Random(1)))
 
 
 class OneWorkerOnGo(RuleBasedStateMachine):

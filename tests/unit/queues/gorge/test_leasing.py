@@ -31,7 +31,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make(meta: HttpAnswer | None = None) -> tuple[ScriptedHttp, GorgeQueue]:
-    http, clock, rng = ScriptedHttp(), VirtualClock(), random.Random(1)  # noqa: S311 - names, not secrets
+    http, clock, rng = ScriptedHttp(), VirtualClock(), random.Random(1)
     if meta:
         http.always["meta"] = meta
     http.always |= {"lease": data([]), "tasks": data([]), "yield": OK, "fail": OK}

@@ -9,10 +9,11 @@ from itertools import pairwise
 
 import pytest
 from support.go_http import GoHttp
-from support.scripted_http import data, error
+from support.scripted_http import Call, data, error
 from support.virtual_time import VirtualClock, run_virtually
 
 from gorge_worker.errors import QueueTrouble
+from gorge_worker.http_client import HttpAnswer
 from gorge_worker.model import Lease, Outcome
 from gorge_worker.queues.gorge import GorgeQueue
 from gorge_worker.queues.owners import OwnerNames
@@ -21,7 +22,7 @@ from gorge_worker.queues.protocol import LeaseRequest, Receipt, Report
 
 class Lab:
     def __init__(self) -> None:
-        clock, rng = VirtualClock(), random.Random(1)  # noqa: S311 - names, not secrets
+        clock, rng = VirtualClock(), random.Random(1)
         self.http = GoHttp(clock)
         self.table = self.http.table
         self.queue = GorgeQueue(self.http, OwnerNames(clock, rng), clock, rng)
@@ -254,3 +255,31 @@ async def test_lanes_are_given_up_when_a_queue_with_meta_comes_up(lab: Lab) -> N
     assert lab.owner(hidden) == "(yield)"
     assert lab.owner(running) == lab.http.server.owners[0]
     assert len(set(lab.http.server.owners)) == len(lab.http.server.owners), "no lane has asked again"
+
+
+@in_virtual_time
+async def test_a_lane_that_has_asked_again_meanwhile_is_not_looked_through(lab: Lab) -> None:
+    """Its answer is on the way, so that what it is being shown can't be told from what is hidden."""
+
+    async def slow(call: Call) -> HttpAnswer:
+        result = await lab.http.act(call)
+        await asyncio.sleep(20)
+        return result
+
+    lab.table.enqueue()
+    [hidden] = lab.due(1)
+    [shown] = await lab.lease(1)
+    lab.http.script("yield", slow)
+    lab.queue._recovery._give_backs.add(999, due=0.0, ends_at=1e9)
+    await until_called(lab, "yield")
+    await lab.report(shown, Outcome.success())
+    lab.http.script("lease", slow)
+    [lease] = await lab.lease(1)
+    assert (lease.task.id, lease.owner) == (hidden, shown.owner)
+    await asyncio.sleep(5)
+    assert lab.owner(hidden) == lease.owner
+
+
+async def until_called(lab: Lab, route: str) -> None:
+    while not lab.http.at(route):  # noqa: ASYNC110 - virtual time
+        await asyncio.sleep(1)
