@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gorge_worker.http_client import AnswerTooLarge, HttpAnswer, HttpClient, NoAnswer, NotSent
+from support.waiting import until
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -58,8 +59,8 @@ async def talking_to(
         listener.close()
 
 
-async def call(client: HttpClient, *, body: bytes | None = b"{}", timeout: float = 5.0, most: int = 1000) -> HttpAnswer:
-    return await client.request("POST", "/api/x", body=body, timeout=timeout, max_answer=most)
+async def call(client: HttpClient, *, body: bytes | None = b"{}", within: float = 5.0, most: int = 1000) -> HttpAnswer:
+    return await client.request("POST", "/api/x", body=body, timeout=within, max_answer=most)
 
 
 async def test_a_call_carries_its_headers_and_its_body_and_the_answer_comes_back_whole() -> None:
@@ -156,7 +157,7 @@ async def test_a_broken_answer_may_have_been_acted_on(behaviour: Behaviour) -> N
 async def test_no_answer_in_time_may_have_been_acted_on() -> None:
     async with talking_to(Server(behaviour=hang)) as client:
         with pytest.raises(NoAnswer, match=r"within 0\.05 s"):
-            await call(client, timeout=0.05)
+            await call(client, within=0.05)
 
 
 @pytest.mark.parametrize(
@@ -186,8 +187,7 @@ async def test_a_call_that_is_cancelled_leaves_the_client_usable() -> None:
     server = Server(behaviour=hang)
     async with talking_to(server) as client:
         calls = [asyncio.create_task(call(client)) for _ in range(4)]
-        while len(server.requests) < 4:
-            await asyncio.sleep(0)
+        await until(lambda: len(server.requests) == 4)
         for one in calls:
             one.cancel()
         await asyncio.gather(*calls, return_exceptions=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.command import run
 from support.process import QUEUE_TOKEN, Lab, address
 from support.waiting import until_true
@@ -49,9 +50,10 @@ async def test_each_way_to_end_leaves_its_task_as_the_queue_shows_it(tmp_path: P
         assert set(lab.executed().values()) == {1}
 
 
-async def test_a_task_that_waits_is_not_starved_by_a_stream_of_new_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["run", "standalone"])
+async def test_a_task_that_waits_is_not_starved_by_a_stream_of_new_ones(tmp_path: Path, kind: str) -> None:
     async with Lab(tmp_path) as lab:
-        await lab.standalone(MAX_WORKERS="1", LEASE_LIMIT="1")
+        await lab.worker_of(kind, MAX_WORKERS="1", LEASE_LIMIT="1")
         for _ in range(3):
             await lab.enqueue("Endless", priority=1)
         retried = await lab.enqueue("FailsOnce", priority=1)

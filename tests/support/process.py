@@ -179,6 +179,13 @@ class Lab:
         await self._is_up(service, port)
         return service
 
+    async def worker_of(self, kind: str, **settings: str) -> Service:
+        """A worker beside its queue: `standalone`, or `run` on a queue server."""
+        if kind == "standalone":
+            return await self.standalone(**settings)
+        await self.queue()
+        return await self.worker(**settings)
+
     async def _is_up(self, service: Service, port: int) -> None:
         async def is_up() -> bool:
             assert service.process.returncode is None, service.text

@@ -64,7 +64,7 @@ def test_a_follow_up_has_everything_that_a_task_can_have() -> None:
     [
         {},
         {"data": 1, "raw_data": "1"},
-        {"data": object()},
+        {"data": {1, 2}},
         {"data": float("nan")},
         {"data": "\ud800"},
         {"raw_data": "\ud800"},

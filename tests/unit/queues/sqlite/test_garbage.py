@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from stores.factories import STORES, Place, add_many
+from stores.factories import STORES, Place, add_many, new
 from support.waiting import until
 
 from gorge_worker.queues.sqlite import garbage
@@ -33,6 +33,17 @@ async def test_archived_tasks_go_after_a_fortnight_with_their_data_in_several_ba
     async with place.open() as store:
         await until(lambda: counts(tmp_path) == (1, 2), what="the old tasks and their data are gone")
         assert (await store.task(active)).data == "{}"
-        assert [task.id for task in await store.enqueue([])] == []
         [fresh] = await add_many(store, 1)
         assert fresh > active, "ids are not used again"
+
+
+async def test_the_ids_of_data_are_not_used_again_either(tmp_path: Path) -> None:
+    place = Place(STORES["sqlite"], tmp_path)
+    async with place.open() as store:
+        [old] = await store.enqueue([new()])
+        await store.cancel(old.id)
+        place.clock.epoch += garbage.RETENTION + 1
+    async with place.open() as store:
+        await until(lambda: counts(tmp_path) == (0, 0), what="the old task and its data are gone")
+        [fresh] = await store.enqueue([new()])
+        assert fresh.data_id > old.data_id

@@ -156,6 +156,29 @@ async def test_a_full_disk_is_survived(tmp_path: Path) -> None:
         assert stored(tmp_path) == ["before", "after"]
 
 
+async def test_when_sqlite_undoes_the_whole_transaction_nothing_of_the_group_stays(tmp_path: Path) -> None:
+    """As after an input/output error: what came before is gone, and what comes after must not be done by itself."""
+
+    def lose_everything(connection: sqlite3.Connection) -> None:
+        connection.execute("ROLLBACK")
+        raise sqlite3.OperationalError("disk I/O error")
+
+    async with writing(tmp_path) as (writer, _):
+        go_on = await held_back(writer)
+        calls = [
+            asyncio.create_task(writer.execute(lambda c: insert("before", c))),
+            asyncio.create_task(writer.execute(lose_everything)),
+            asyncio.create_task(writer.execute(lambda c: insert("after", c))),
+        ]
+        await asyncio.sleep(0)
+        go_on.set()
+        for result in await asyncio.gather(*calls, return_exceptions=True):
+            assert isinstance(result, StoreError)
+        assert stored(tmp_path) == []
+        await writer.execute(lambda c: insert("next", c))
+        assert stored(tmp_path) == ["next"]
+
+
 async def test_another_writers_lock_is_trouble_that_passes(tmp_path: Path) -> None:
     async with writing(tmp_path) as (writer, connection):
         await writer.execute(lambda c: c.execute("PRAGMA busy_timeout = 1"))
@@ -195,3 +218,13 @@ async def test_closing_finishes_what_is_queued_and_refuses_the_rest(tmp_path: Pa
             await writer.execute(lambda c: insert("late", c))
     assert stored(tmp_path) == ["x"] * 3
     assert not (tmp_path / "q.db-wal").exists()
+
+
+async def test_closing_empties_the_log_while_another_process_has_the_file_open(tmp_path: Path) -> None:
+    async with writing(tmp_path) as (writer, _):
+        await writer.execute(lambda c: insert("x", c))
+        with contextlib.closing(open_reader(tmp_path / "q.db")) as other:
+            assert other.execute("SELECT count(*) FROM worker_taskdata").fetchone() == (1,)
+            assert (tmp_path / "q.db-wal").stat().st_size > 0
+            await writer.close()
+            assert (tmp_path / "q.db-wal").stat().st_size == 0
