@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gorge_worker.masking import MASK
+
 BYTES_LOOKED_AT = 8
 """For each character of the excerpt: room for UTF-8 and for white space that is folded, however long the text is."""
-MASK = "***"
 
 
 def excerpt(body: bytes | str, most: int = 200, *, hide: str = "") -> str:

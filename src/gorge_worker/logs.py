@@ -14,18 +14,15 @@ import sys
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import msgspec
 import structlog
 
-from gorge_worker.config.values import MASK
+from gorge_worker.masking import Masking
 
 if TYPE_CHECKING:
     from gorge_worker.config.settings import LogFormat, LogLevel
 
-SHORTEST_SECRET = 4
-"""Characters; masking something shorter would garble the log more than it would hide."""
 LONGEST_VALUE = 16_384
 """Characters of one value that are logged: an exception's text can hold a whole task."""
 
@@ -94,20 +91,7 @@ class _Cleaner:
     """Makes every value a number, a bounded text without secrets, or a list of these."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        spellings = {
-            spelling
-            for secret in secrets
-            if len(secret) >= SHORTEST_SECRET
-            for spelling in (
-                secret,
-                quote(secret, safe="", errors="surrogateescape"),
-                repr(secret)[1:-1],
-                json.dumps(secret)[1:-1],
-            )
-        }
-        # Of two secrets of which one begins with the other, the whole longer one is masked.
-        alternatives = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
-        self._secret = re.compile(alternatives) if alternatives else None
+        self._hide = Masking(secrets).hide
 
     def __call__(self, _logger: object, _method: str, fields: Fields) -> Fields:
         return {key: self._value(value) for key, value in fields.items()}
@@ -125,8 +109,7 @@ class _Cleaner:
         return self._text(_in_words(value))
 
     def _text(self, text: str) -> str:
-        if self._secret is not None:
-            text = self._secret.sub(MASK, text)
+        text = self._hide(text)
         if not text.isascii():
             text = text.encode(errors="backslashreplace").decode()
         if len(text) > LONGEST_VALUE:

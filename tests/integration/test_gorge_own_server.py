@@ -67,7 +67,7 @@ async def test_a_long_poll_ends_with_the_first_task_of_its_classes(tmp_path: Pat
     async with lab(tmp_path) as it:
         await it.enqueue(NewTask(task_class="Foreign"))
         waiting = asyncio.create_task(it.queue.lease(POLL))
-        await until(lambda: it.queue.features == Features(class_filter=True, long_poll=True))
+        await until(lambda: it.queue.features == Features(class_filter=True, long_poll=25.0))
         [task] = await it.enqueue(NewTask(task_class="Some", data='{"é": 1}'))
         [lease] = (await waiting).leases
         assert (lease.task.id, lease.task.data) == (task, '{"é": 1}')

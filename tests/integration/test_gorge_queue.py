@@ -48,6 +48,7 @@ async def running_worker(server: GoServer, handler: FakeHandler, seed: int, **op
             options=EngineOptions(poll_interval=0.05, **options),
             clock=server.clock,
             rng=random.Random(seed),
+            hide_secrets=str,
         )
         run = asyncio.create_task(worker.run())
         try:

@@ -79,7 +79,6 @@ async def test_a_queue_that_stops_answering_for_a_while_has_every_task_executed_
         assert await worker.terminate() == 0
 
 
-@pytest.mark.xfail(strict=True, reason="a lease that a long poll has brought counts from when the poll began")
 async def test_a_killed_worker_s_tasks_are_executed_by_another_one(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         await lab.queue(LEASE_DURATION="4")

@@ -9,7 +9,7 @@ from support.command import run
 from support.process import CONDUIT_PASSWORD, CONDUIT_TOKEN, SECRETS, WORKER_TOKEN, Lab, Service
 from support.process import address as at
 
-from gorge_worker.config.values import MASK
+from gorge_worker.masking import MASK
 
 
 async def test_a_handler_that_logs_and_raises_the_environment_gives_no_secret_away(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ async def test_a_task_that_waits_is_not_starved_by_a_stream_of_new_ones(tmp_path
         retried = await lab.enqueue("FailsOnce", priority=1)
         await until_true(lambda: _is_archived(lab, retried), what="the task is executed once more")
         assert lab.executed() == {retried: 2}
-        assert (await lab.stats())["activeCount"] == 3
+        assert (await lab.stats())["activeCount"] >= 3, "the stream goes on"
 
 
 async def _is_archived(lab: Lab, task_id: int) -> bool:

@@ -79,6 +79,7 @@ class Running:
             options=EngineOptions(max_workers=2),
             clock=clock,
             rng=random.Random(1),
+            hide_secrets=str,
         )
 
     async def __aenter__(self) -> Self:

@@ -233,7 +233,7 @@ async def test_stats_and_meta_have_the_contracts_shape() -> None:
         stats = {"activeCount": 1, "leasedCount": 2, "archivedCount": 3, "failedCount": 4}
         assert (await server.get("/api/queue/stats")).data() == stats
         meta = (await server.get("/api/queue/meta")).body
-        assert meta == b'{"data":{"executionVersion":0,"leaseOutcomes":false,"longPoll":true}}'
+        assert meta == b'{"data":{"executionVersion":0,"leaseOutcomes":false,"longPoll":true,"leaseDuration":7200}}'
 
 
 async def test_a_listing_is_without_data_and_paged() -> None:

@@ -171,7 +171,12 @@ class Bench:
         for name, handler in self.handlers.items():
             registry.register(name, handler)
         self.worker = Worker(
-            queue=self.queue, registry=registry, options=self.options, clock=self.clock, rng=random.Random(1)
+            queue=self.queue,
+            registry=registry,
+            options=self.options,
+            clock=self.clock,
+            rng=random.Random(1),
+            hide_secrets=lambda text: text.replace("hunter2", "***"),
         )
         self.run: asyncio.Task[bool] | None = None
         return self

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from gorge_worker import logs
 from gorge_worker.config.settings import LogFormat, LogLevel
+from gorge_worker.masking import SHORTEST_SECRET
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()))
-MARKED = st.text(st.characters(exclude_categories=(), exclude_characters="\N{SNOWMAN}"), min_size=logs.SHORTEST_SECRET)
+MARKED = st.text(st.characters(exclude_categories=(), exclude_characters="\N{SNOWMAN}"), min_size=SHORTEST_SECRET)
 
 
 class Log:

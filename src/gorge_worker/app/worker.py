@@ -22,6 +22,7 @@ from gorge_worker.engine.worker import Worker
 from gorge_worker.handlers.delegate import DelegateHandler
 from gorge_worker.handlers.setup import HandlerChoice, build_handlers
 from gorge_worker.http_client import HttpClient
+from gorge_worker.masking import Masking
 from gorge_worker.queues.owners import OwnerNames
 from gorge_worker.queues.protocol import TaskQueue
 from gorge_worker.registry import Registry
@@ -54,7 +55,14 @@ async def work(
         idle_timeout=float(settings.idle_timeout_sec),
         drain_timeout=float(settings.drain_timeout_sec),
     )
-    worker = Worker(queue=queue, registry=registry, options=options, clock=clock, rng=rng)
+    worker = Worker(
+        queue=queue,
+        registry=registry,
+        options=options,
+        clock=clock,
+        rng=rng,
+        hide_secrets=Masking(settings.secrets).hide,
+    )
     guard = Guard(settings.listen_addr, settings.service_token)
 
     def stats() -> WorkerStats:

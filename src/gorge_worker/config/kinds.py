@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 import msgspec
 
 from gorge_worker.config.values import (
-    MASK,
     ListenAddress,
     mask_url,
     parse_base_url,
@@ -18,6 +17,7 @@ from gorge_worker.config.values import (
     parse_store_url,
     url_secrets,
 )
+from gorge_worker.masking import MASK
 from gorge_worker.queues.store import MAX_CLASS_BYTES
 
 T = TypeVar("T")

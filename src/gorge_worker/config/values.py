@@ -11,12 +11,12 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-MASK = "***"
-"""Stands for a secret wherever one would be shown."""
+from gorge_worker.masking import MASK
 
 LARGEST_PORT = 65535
 
 _ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[A-Za-z0-9._-]*)):(?P<port>[0-9]{1,5})")
+_BEYOND_HOST = re.compile(r"[/?#]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -104,9 +104,9 @@ def mask_url(text: str) -> str:
     """
     scheme, user, password, rest = _split_credentials(text)
     shown = re.sub(r"([?#]).*", rf"\1{MASK}", rest, count=1, flags=re.DOTALL)
-    if password:
+    if password and not _BEYOND_HOST.search(user):
         return f"{scheme}{user}:{MASK}@{shown}"
-    return f"{scheme}{MASK}@{shown}" if user else shown
+    return f"{scheme}{MASK}@{shown}" if user or password else shown
 
 
 def url_secrets(text: str) -> list[str]:

@@ -19,9 +19,6 @@ from gorge_worker.errors import QueueTrouble
 from gorge_worker.model import Outcome
 from gorge_worker.queues.protocol import Leased, LeaseRequest, TaskQueue, Unusable
 
-LONG_POLL = 25.0
-"""Seconds that a queue with long poll is asked to hold an empty answer: below the 30 that it allows, and below the
-usual idle time-outs of proxies between."""
 ANSWER_GRACE = 2.0
 """Seconds that a lease call under way at a shutdown gets to bring its answer."""
 
@@ -108,8 +105,7 @@ class Leasing:
     async def _once(self) -> float:
         """One lease call; returns how many seconds to wait before the next."""
         loop = asyncio.get_running_loop()
-        began, features = loop.time(), self._queue.features
-        wait = LONG_POLL if features.long_poll else 0.0
+        began, wait = loop.time(), self._queue.features.long_poll
         self._call = asyncio.create_task(self._queue.lease(self._request(wait)))
         try:
             leased = await self._call

@@ -7,6 +7,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 
+import msgspec
 import structlog
 
 from gorge_worker.clock import Clock
@@ -48,6 +49,7 @@ class Slots:
         reporter: Reporter,
         stats: Stats,
         clock: Clock,
+        hide_secrets: Callable[[str], str],
         on_free: Callable[[bool], None],
     ) -> None:
         self._options = options
@@ -57,6 +59,7 @@ class Slots:
         self._reporter = reporter
         self._stats = stats
         self._clock = clock
+        self._hide_secrets = hide_secrets
         self._on_free = on_free
         self._waiting: deque[Held] = deque()
         self._running: dict[asyncio.Task[None], tuple[Held, Handler]] = {}
@@ -184,6 +187,8 @@ class Slots:
         self._stats.active -= 1
         if outcome.verdict in (Verdict.PERMANENT_FAILURE, Verdict.TEMPORARY_FAILURE):
             self._stats.failed += 1
+        # A handler's exception may hold anything, and the reason goes to the queue, which shows and logs it.
+        outcome = msgspec.structs.replace(outcome, reason=self._hide_secrets(outcome.reason))
         log_outcome(held.lease.task, outcome, seconds)
         held.duration = round(seconds * MICROSECONDS) if outcome.duration is None else outcome.duration
         self._reporter.submit(held, outcome)

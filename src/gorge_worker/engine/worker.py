@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections.abc import Callable
 
 import structlog
 
@@ -30,10 +31,20 @@ _log = structlog.get_logger()
 
 
 class Worker:
-    """Executes a queue's tasks. Must be made and used within one event loop."""
+    """Executes a queue's tasks. Must be made and used within one event loop.
+
+    `hide_secrets` masks the process's secrets in the reasons that are reported to the queue.
+    """
 
     def __init__(
-        self, *, queue: TaskQueue, registry: Registry, options: EngineOptions, clock: Clock, rng: random.Random
+        self,
+        *,
+        queue: TaskQueue,
+        registry: Registry,
+        options: EngineOptions,
+        clock: Clock,
+        rng: random.Random,
+        hide_secrets: Callable[[str], str],
     ) -> None:
         self._queue = queue
         self._options = options
@@ -49,6 +60,7 @@ class Worker:
             reporter=self._reporter,
             stats=self.stats,
             clock=clock,
+            hide_secrets=hide_secrets,
             on_free=self._look_for_room,
         )
         self._leasing = Leasing(

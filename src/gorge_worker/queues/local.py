@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from gorge_worker.errors import QueueTrouble
 from gorge_worker.model import Lease, Task
 from gorge_worker.queues.owners import OwnerNames
-from gorge_worker.queues.protocol import Features, Leased, LeaseRequest, Receipt, Report, ReportResult
+from gorge_worker.queues.protocol import LONG_POLL, Features, Leased, LeaseRequest, Receipt, Report, ReportResult
 from gorge_worker.queues.service import QueueService
 from gorge_worker.queues.store import StoreError
 
-ROUNDING = 2.0
-"""Seconds by which a lease ends earlier here than in the store, whose times are whole seconds (queue contract)."""
 _FEATURES = Features(
-    long_poll=True,
+    long_poll=LONG_POLL,
     class_filter=True,
     report_batch=500,
     # Two: the next reports are gathered while the last ones are committed.
@@ -66,6 +64,7 @@ class LocalQueue:
 
 
 def _lease(task: Task, owner: str, asked_at: float) -> Lease:
-    # A store sets dateModified to its own clock's time when it leases: what is left is the same on every clock.
+    # A store sets dateModified to its own clock's time when it leases: what is left is the same on every clock. Both
+    # are rounded down, and a lease is good through its last second: it ends here no later than in the store.
     expires = task.lease_expires or 0
-    return Lease(task=task, owner=owner, expires=expires, ends_at=asked_at + expires - task.date_modified - ROUNDING)
+    return Lease(task=task, owner=owner, expires=expires, ends_at=asked_at + expires - task.date_modified)

@@ -10,12 +10,16 @@ import msgspec
 
 from gorge_worker.model import Lease, Outcome
 
+LONG_POLL = 25.0
+"""Seconds for which a queue with long poll is asked to hold an empty answer: below the 30 that the contract allows, and
+below the usual idle time-outs of proxies between."""
+
 
 class Features(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue can do, as far as it is known now: it may change when a queue comes back after an outage."""
 
-    long_poll: bool = False
-    """`LeaseRequest.wait` holds the call until there is a task."""
+    long_poll: float = 0.0
+    """The longest `LeaseRequest.wait` in seconds: how long the queue holds a call until there is a task. 0: it can't."""
     class_filter: bool = False
     """`LeaseRequest.task_classes` is applied before anything is leased."""
     report_batch: int = 1

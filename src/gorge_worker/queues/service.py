@@ -31,7 +31,7 @@ class QueueService:
 
     def __init__(self, store: TaskStore, *, lease_duration: int, clock: Clock, rng: random.Random) -> None:
         self._store = store
-        self._lease_duration = lease_duration
+        self.lease_duration = lease_duration
         self._clock = clock
         self._returning: set[asyncio.Task[None]] = set()
         self._waiters = Waiters(
@@ -49,7 +49,7 @@ class QueueService:
 
     async def grant(self, *, owner: str, limit: int, task_classes: tuple[str, ...] = (), wait: float = 0.0) -> Grant:
         """As `lease`, and tells when the store was asked: the moment from which to count down what it leased."""
-        wanted = StoreLease(owner=owner, limit=limit, duration=self._lease_duration, task_classes=task_classes)
+        wanted = StoreLease(owner=owner, limit=limit, duration=self.lease_duration, task_classes=task_classes)
         attempt = asyncio.create_task(self._lease_now(wanted))
         try:
             grant = await asyncio.shield(attempt)

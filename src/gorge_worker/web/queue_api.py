@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-META = {"executionVersion": 0, "leaseOutcomes": False, "longPoll": True}
-"""What a worker may expect of this server."""
 MAX_LOGGED_MESSAGE = 500
 """Letters of a failure's message that are worth a line in the log."""
 
@@ -93,7 +91,9 @@ class _QueueApi:
         return data_answer({"awakened": await self._service.awaken(body.subjects())})
 
     async def meta(self, _: web.Request) -> web.Response:
-        return data_answer(META)
+        """What a worker may expect of this server, and how long its leases last, in seconds."""
+        lasts = self._service.lease_duration
+        return data_answer({"executionVersion": 0, "leaseOutcomes": False, "longPoll": True, "leaseDuration": lasts})
 
     async def stats(self, _: web.Request) -> web.Response:
         return data_answer(show_stats(await self._service.stats()))

@@ -112,7 +112,7 @@ async def test_follow_ups_end_a_pause_at_once() -> None:
 
 
 async def test_a_long_poll_replaces_the_pauses() -> None:
-    async with Bench(features=Features(long_poll=True)) as bench:
+    async with Bench(features=Features(long_poll=25.0)) as bench:
         bench.start()
         await asyncio.sleep(120)
         assert len(bench.queue.requests) <= 5
@@ -122,7 +122,7 @@ async def test_a_long_poll_replaces_the_pauses() -> None:
 
 
 async def test_a_queue_that_does_not_hold_its_long_poll_is_polled_with_pauses() -> None:
-    async with Bench(features=Features(long_poll=True), idle_timeout=0.0) as bench:
+    async with Bench(features=Features(long_poll=25.0), idle_timeout=0.0) as bench:
         bench.queue.scripted_leases = [Leased() for _ in range(1000)]
         bench.start()
         await asyncio.sleep(30)

@@ -78,7 +78,7 @@ async def test_a_lease_answer_that_comes_during_the_drain_is_given_back() -> Non
 
 
 async def test_a_long_poll_is_dropped_by_the_drain() -> None:
-    async with Bench(features=Features(long_poll=True)) as bench:
+    async with Bench(features=Features(long_poll=25.0)) as bench:
         bench.start()
         await asyncio.sleep(3)
         at = bench.clock.boottime()
@@ -247,3 +247,17 @@ async def test_a_task_is_never_executed_twice_at_once_however_often_it_is_shown(
         bench.start()
         await asyncio.sleep(9)
         assert bench.handlers[CLASS].executed == [task]
+
+
+async def test_secrets_do_not_go_to_the_queue_with_a_reason() -> None:
+    async def tell(_lease: Lease) -> Outcome:
+        raise ValueError("the password is hunter2")
+
+    async with Bench(FakeHandler(tell)) as bench:
+        bench.queue.add()
+        with capture_logs() as logs:
+            bench.start()
+            await asyncio.sleep(1)
+        [report] = bench.queue.accepted
+        assert report.outcome.reason == "ValueError: the password is ***"
+        assert "hunter2" not in str([line for line in logs if line["event"] == "task executed"])

@@ -25,10 +25,8 @@ from gorge_worker.queues.gorge.wire import CALL_TIMEOUT, Wire
 from gorge_worker.queues.owners import OwnerNames
 from gorge_worker.queues.protocol import Leased, LeaseRequest, Unusable
 
-LONGEST_WAIT = 30
-"""Seconds that a queue can be asked to hold an empty answer (queue contract)."""
 POLL_GRACE = 10.0
-"""Seconds that such an answer may take beyond."""
+"""Seconds that the answer to a long poll may take beyond its wait."""
 GIANT_AWAY = 60.0
 """Seconds that a task too large to be read stays away, as any that this worker can't execute (queue contract)."""
 
@@ -171,6 +169,6 @@ def _body(request: LeaseRequest, limit: int, generation: Generation) -> dict[str
     body: dict[str, Any] = {"limit": limit}
     if generation.features.class_filter and request.task_classes:
         body["taskClasses"] = list(request.task_classes)
-    if generation.features.long_poll and (wait := min(int(request.wait), LONGEST_WAIT)) > 0:
+    if (wait := min(request.wait, generation.features.long_poll)) > 0:
         body["wait"] = wait
     return body

@@ -38,6 +38,10 @@ class LostOwners:
         """Those that are to be looked for now."""
         return [owner for owner, lost in self._lost.items() if now - lost.at >= LOOKS[lost.looks]]
 
+    def next_look(self) -> float | None:
+        """When the first of them is to be looked for."""
+        return min((lost.at + LOOKS[lost.looks] for lost in self._lost.values()), default=None)
+
     def away(self, owner: str) -> float:
         return self._lost[owner].away if owner in self._lost else 0.0
 

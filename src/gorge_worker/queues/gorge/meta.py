@@ -13,7 +13,7 @@ from gorge_worker.errors import QueueTrouble
 from gorge_worker.http_client import HttpError
 from gorge_worker.queues.gorge.envelope import UNREADABLE, Data, trouble
 from gorge_worker.queues.gorge.wire import Wire
-from gorge_worker.queues.protocol import Features
+from gorge_worker.queues.protocol import LONG_POLL, Features
 
 _log = structlog.get_logger()
 
@@ -31,9 +31,20 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 PLAIN = Generation(hides_leases=True)
 
 
+POLL_SHARE = 0.1
+"""Of a lease's length that a long poll may last: what it brings counts from when it was asked for, as the worker can't
+know when in between it was leased."""
+
+
 class _Meta(msgspec.Struct, rename="camel"):
     execution_version: int
     long_poll: bool | None = None
+    lease_duration: int | None = None
+
+    def longest_poll(self) -> float:
+        if not self.long_poll:
+            return 0.0
+        return LONG_POLL if self.lease_duration is None else min(LONG_POLL, self.lease_duration * POLL_SHARE)
 
 
 _decoder = msgspec.json.Decoder(Data[_Meta])
@@ -84,7 +95,7 @@ class Meta:
             raise trouble(answer, self._clock.wall()) from error
         return Generation(
             execution_version=meta.execution_version,
-            features=Features(class_filter=True, long_poll=bool(meta.long_poll)),
+            features=Features(class_filter=True, long_poll=meta.longest_poll()),
         )
 
     def _tell(self, generation: Generation) -> None:

@@ -42,6 +42,7 @@ class Recovery:
         self._one_at_a_time = asyncio.Lock()
         self._work: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._lost_timer: asyncio.TimerHandle | None = None
         self._told_trouble = False
         self._told_no_listing = False
 
@@ -50,6 +51,20 @@ class Recovery:
         back for `away` seconds.
         """
         self._lost.add(owner, self._clock.boottime(), away)
+        self._watch_lost()
+
+    def _watch_lost(self) -> None:
+        """Looks for lost leases when it is time, whatever calls go out meanwhile: a long poll lasts long."""
+        look = self._lost.next_look()
+        if look is not None and self._lost_timer is None:
+            wait = max(look, self._not_before) - self._clock.boottime()
+            self._lost_timer = asyncio.get_running_loop().call_later(max(0.0, wait), self._look_for_lost)
+
+    def _look_for_lost(self) -> None:
+        self._lost_timer = None
+        self.contact()
+        if self._work is None:  # else its end does
+            self._watch_lost()
 
     def watch_lanes(self) -> None:
         """A lane may hide something: looks after the lanes from now on."""
@@ -78,6 +93,7 @@ class Recovery:
         self._work = None
         if work.cancelled():
             return
+        self._watch_lost()
         if error := work.exception():
             _log.error("giving tasks back failed", exc_info=error)
         elif self._give_backs:
@@ -154,8 +170,9 @@ class Recovery:
 
     async def close(self) -> None:
         """Ends the background work, whatever it does."""
-        if self._timer:
-            self._timer.cancel()
+        for timer in (self._timer, self._lost_timer):
+            if timer:
+                timer.cancel()
         if work := self._work:
             work.cancel()
             await asyncio.wait([work])

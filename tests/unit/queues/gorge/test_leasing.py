@@ -62,7 +62,7 @@ async def test_a_queue_with_meta_gets_classes_and_a_wait() -> None:
     [call] = http.at("lease")
     assert call.body == {"limit": 4, "taskClasses": ["Some", "Other"], "wait": 25}
     assert call.timeout == 35
-    assert queue.features == Features(class_filter=True, long_poll=True)
+    assert queue.features == Features(class_filter=True, long_poll=25.0)
     await queue.close()
 
 

@@ -21,7 +21,7 @@ async def test_only_a_404_means_plain_generation_0(missing: HttpAnswer) -> None:
     http, meta = make()
     http.always["meta"] = missing
     assert await meta.known() == PLAIN
-    assert meta.latest.features == Features(class_filter=False, long_poll=False)
+    assert meta.latest.features == Features(class_filter=False, long_poll=0.0)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ async def test_meta_tells_what_the_queue_can_do(version: int, long_poll: bool | 
     http.always["meta"] = data({"executionVersion": version, "longPoll": long_poll, "leaseOutcomes": True})
     generation = await meta.known()
     assert generation.execution_version == version
-    assert generation.features == Features(class_filter=True, long_poll=bool(long_poll))
+    assert generation.features == Features(class_filter=True, long_poll=25.0 if long_poll else 0.0)
     assert not generation.hides_leases
 
 
@@ -68,3 +68,11 @@ async def test_it_is_asked_once_and_again_after_trouble() -> None:
     assert not meta.latest.features.long_poll
     assert (await meta.known()).features.long_poll
     assert len(http.calls) == 2
+
+
+@pytest.mark.parametrize(("lease", "poll"), [(7200, 25.0), (250, 25.0), (60, 6.0), (4, 0.4), (None, 25.0)])
+@pytest.mark.virtual_time
+async def test_a_long_poll_is_short_against_a_lease(lease: int | None, poll: float) -> None:
+    http, meta = make()
+    http.always["meta"] = data({"executionVersion": 0, "longPoll": True, "leaseDuration": lease})
+    assert (await meta.known()).features.long_poll == pytest.approx(poll)
