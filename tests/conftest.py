@@ -8,8 +8,15 @@ import os
 import shutil
 from collections.abc import Generator
 
+import hypothesis
 import pytest
 from support.virtual_time import run_virtually
+
+# How long an example takes says nothing on a busy machine. CI tries the same examples each time, so that a change is
+# judged by what it changes; every other run looks for new ones.
+hypothesis.settings.register_profile("anywhere", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "anywhere")
 
 DEFAULT_LIMIT = 20.0
 MISSING = pytest.StashKey[dict[str, list[str]]]()

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 
 import pytest
+from support.waiting import until
 
 from gorge_worker.http_client import AnswerTooLarge, HttpAnswer, HttpClient, NoAnswer, NotSent
-from support.waiting import until
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

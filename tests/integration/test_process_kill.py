@@ -58,7 +58,7 @@ async def test_a_queue_killed_in_mid_load_has_every_task_executed_once(tmp_path:
         assert lab.executed().keys() < set(tasks), "killed in the middle"
         await worker.logged("no lease, the queue is asked again")
         await lab.queue()
-        await lab.archived(len(tasks), within=40)
+        await lab.archived(len(tasks), within=30)
         assert lab.executed() == dict.fromkeys(tasks, 1)
         assert await worker.terminate() == 0
 

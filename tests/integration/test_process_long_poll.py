@@ -7,7 +7,6 @@ import signal
 from functools import partial
 from pathlib import Path
 
-import pytest
 from support.command import run
 from support.go_queue import GoServer, ShiftedClock
 from support.process import QUEUE_TOKEN, Lab, url

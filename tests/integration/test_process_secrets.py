@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.command import run
 from support.process import CONDUIT_PASSWORD, CONDUIT_TOKEN, SECRETS, WORKER_TOKEN, Lab, Service
 from support.process import address as at
@@ -19,7 +18,6 @@ async def test_a_handler_that_logs_and_raises_the_environment_gives_no_secret_aw
         assert await standalone.terminate() == 0
 
 
-@pytest.mark.xfail(strict=True, reason="the reason of a failure goes to the queue as it is, and the queue logs it")
 async def test_the_queue_is_not_told_the_secrets_of_a_worker(tmp_path: Path) -> None:
     async with Lab(tmp_path) as lab:
         await lab.queue()

@@ -19,6 +19,8 @@ NOW = 1_700_000_000
 class FakeService:
     """QueueService's surface. `trouble` is raised by every call; `calls` holds what was asked for, by name."""
 
+    lease_duration = 7200
+
     def __init__(self) -> None:
         self.active: dict[int, Task] = {}
         self.given_back: list[int] = []

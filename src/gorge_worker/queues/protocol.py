@@ -19,7 +19,9 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue can do, as far as it is known now: it may change when a queue comes back after an outage."""
 
     long_poll: float = 0.0
-    """The longest `LeaseRequest.wait` in seconds: how long the queue holds a call until there is a task. 0: it can't."""
+    """The longest `LeaseRequest.wait`, in seconds, for which the queue holds a call until there is a task; 0 where it
+    can't.
+    """
     class_filter: bool = False
     """`LeaseRequest.task_classes` is applied before anything is leased."""
     report_batch: int = 1
