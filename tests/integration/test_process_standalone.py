@@ -64,3 +64,11 @@ async def test_a_task_that_waits_is_not_starved_by_a_stream_of_new_ones(tmp_path
 
 async def _is_archived(lab: Lab, task_id: int) -> bool:
     return not await lab.task(task_id)
+
+
+async def test_the_shortest_lease_is_long_enough_to_execute_a_task(tmp_path: Path) -> None:
+    async with Lab(tmp_path) as lab:
+        standalone = await lab.standalone(LEASE_DURATION="1")
+        await lab.enqueue("Sync")
+        await lab.archived(1)
+        assert await standalone.terminate() == 0
