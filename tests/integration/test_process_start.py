@@ -29,6 +29,7 @@ FOUNDATIONS = {
     "click",
     "frozenlist",
     "gorge_worker",
+    "httptools",
     "idna",
     "msgspec",
     "multidict",

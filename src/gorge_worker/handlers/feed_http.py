@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Collection
 
@@ -12,7 +13,6 @@ from yarl import URL
 from gorge_worker.errors import BackendUnavailable, PermanentFailure
 from gorge_worker.excerpt import excerpt
 from gorge_worker.handlers.feed_delivery import FeedDelivery, read_delivery
-from gorge_worker.http_client import in_words, payload
 from gorge_worker.model import Lease, Outcome, Task
 from gorge_worker.registry import Handler
 from gorge_worker.whole_seconds import whole_seconds
@@ -27,6 +27,8 @@ NEEDS_PHP_WAIT = 60
 SUCCESS = range(200, 300)
 SHOWN_OF_ANSWER = 1024
 """Bytes of a refusal that are read, for its excerpt. Nothing is read of a success."""
+MAX_AT_ONCE = 1 << 20
+"""Bytes; aiohttp warns of longer bodies that it is to send in one piece."""
 
 _log = structlog.get_logger()
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded", "Accept-Encoding": "identity"}
@@ -103,7 +105,7 @@ class FeedHttpHandler:
             async with self._opened().post(
                 # Already encoded: a hook may tell %2F from / or %41 from A, and gets the URI that it was set up with.
                 URL(delivery.uri, encoded=True),
-                data=payload(delivery.body),
+                data=_payload(delivery.body),
                 headers=_HEADERS,
                 allow_redirects=False,
             ) as answer:
@@ -115,7 +117,7 @@ class FeedHttpHandler:
             return f"did not answer within {TIMEOUT:g} s"
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # A ValueError is aiohttp's word for a proxy that can't be used, too: not for ever, then.
-            return f"can't be reached: {in_words(error)}"
+            return f"can't be reached: {_in_words(error)}"
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -132,3 +134,19 @@ class FeedHttpHandler:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def _payload(body: bytes) -> bytes | io.BytesIO:
+    """A body as aiohttp should get it: a long one piece by piece, so that others get their turn in between."""
+    return io.BytesIO(body) if len(body) > MAX_AT_ONCE else body
+
+
+def _in_words(error: Exception) -> str:
+    """An error in words, without the URL that aiohttp puts into some of its messages."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return str(error.os_error) or type(error.os_error).__name__
+    if isinstance(error, aiohttp.InvalidURL):
+        return "the URL can't be used"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"HTTP {error.status} {error.message}".rstrip()
+    return str(error) or type(error).__name__
