@@ -171,6 +171,7 @@ class Slots:
         held, _ = self._running.pop(execution)
         if not execution.cancelled() and (error := execution.exception()):
             _log.error("the engine failed", task=held.lease.task.id, exc_info=error)
+            self._finish(held, Outcome.temporary_failure("the worker itself failed, see its log"), 0.0)
         expected = held.outcome is not None and bool(held.outcome.followups)
         self._fill()
         self._on_free(expected)

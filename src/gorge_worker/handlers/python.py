@@ -90,7 +90,9 @@ class AsyncHandler(PythonHandler):
             if current is None or current.cancelling():
                 raise
             return error  # something that the function awaited was cancelled, not this execution
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it raises is its own task's failure)
+        except GeneratorExit:  # the event loop is being torn down
+            raise
+        except BaseException as error:  # noqa: BLE001 (whatever it raises is its own task's failure)
             return error
         return None
 

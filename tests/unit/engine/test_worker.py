@@ -261,3 +261,19 @@ async def test_secrets_do_not_go_to_the_queue_with_a_reason() -> None:
         [report] = bench.queue.accepted
         assert report.outcome.reason == "ValueError: the password is ***"
         assert "hunter2" not in str([line for line in logs if line["event"] == "task executed"])
+
+
+async def test_what_escapes_from_a_handler_frees_its_slot_and_counts_as_a_failure() -> None:
+    class Escaping(BaseException):
+        """No Exception."""
+
+    async def escape(_lease: Lease) -> Outcome:
+        raise Escaping
+
+    async with Bench({CLASS: FakeHandler(escape), "Good": FakeHandler()}, max_workers=1) as bench:
+        escaped, good = bench.queue.add(), bench.queue.add("Good")
+        bench.start()
+        await asyncio.sleep(1)
+        assert (bench.queue.verdicts(escaped), bench.queue.verdicts(good)) == (["failure"], ["success"])
+        assert (bench.worker.stats.active, bench.worker.stats.failed) == (0, 1)
+        assert await bench.drained()

@@ -65,6 +65,8 @@ async def test_a_yield_is_in_whole_seconds(seconds: Any, wait: int) -> None:
         (ValueError("bad\nvalue"), "ValueError: bad value"),
         (TimeoutError(), "TimeoutError"),
         (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (BaseException("odd"), "BaseException: odd"),
         (KeyError("x" * 1000), "KeyError: 'xxx"),
     ],
 )
