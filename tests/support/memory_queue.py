@@ -97,7 +97,9 @@ class MemoryQueue:
         if report.outcome.verdict in (Verdict.SUCCESS, Verdict.PERMANENT_FAILURE):
             self.available_at.pop(task_id, None)
         else:
-            self.available_at[task_id] = now + (report.outcome.wait or 0)
+            failed = report.outcome.verdict is Verdict.TEMPORARY_FAILURE
+            own_wait = 300 if failed else 0
+            self.available_at[task_id] = now + (own_wait if report.outcome.wait is None else report.outcome.wait)
         return ReportResult(Receipt.ACCEPTED)
 
     def verdicts(self, task_id: int) -> list[str]:
