@@ -25,7 +25,7 @@ from gorge_worker.registry import Registry
 LAST_REPORTS = 2.0
 """Seconds for the reports of what was cut at the end of a drain."""
 GIVE_BACK_TIME = 5.0
-"""Seconds for giving back what may be leased without this worker's knowing."""
+"""Seconds, from the start of a drain and beside it, for giving back what may be leased without this worker's knowing."""
 
 _log = structlog.get_logger()
 
@@ -103,6 +103,8 @@ class Worker:
 
     async def _end(self, leasing: asyncio.Task[None]) -> bool:
         _log.info("draining", running=self.stats.active, unreported=self._reporter.unreported)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         self._slots.drain()
         giving_back = asyncio.create_task(self._stop_leasing(leasing), name="giving back")
         finishing = asyncio.create_task(self._finish(), name="finishing")
@@ -113,7 +115,7 @@ class Worker:
         asked_to_cut.cancel()
         cut = [] if finishing.done() else await self._slots.cut()
         finishing.cancel()
-        await asyncio.wait([giving_back], timeout=GIVE_BACK_TIME)
+        await asyncio.wait([giving_back], timeout=max(0.0, began + GIVE_BACK_TIME - loop.time()))
         giving_back.cancel()
         with contextlib.suppress(TimeoutError):  # what is left then is named below
             await asyncio.wait_for(self._reporter.empty(), LAST_REPORTS)

@@ -134,6 +134,23 @@ async def test_a_second_wish_to_end_cuts_at_once() -> None:
         assert bench.clock.boottime() - at < 1
 
 
+@pytest.mark.parametrize(("running", "most"), [(True, 8.0 + 3.0), (False, 5.0 + 0.1)])
+async def test_a_queue_that_hangs_does_not_hold_up_the_end(running: bool, most: float) -> None:  # noqa: FBT001
+    async with Bench(FakeHandler(hang), drain_timeout=8.0) as bench:
+        if running:
+            bench.queue.add()
+        bench.start()
+        await asyncio.sleep(1)
+        bench.queue.give_back = forever  # type: ignore[method-assign]
+        began = bench.clock.boottime()
+        await bench.drained()
+        assert bench.clock.boottime() - began <= most
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
 async def test_outcomes_that_the_queue_does_not_take_are_kept_for_the_drain_and_named_after_it() -> None:
     async with Bench(drain_timeout=30.0) as bench:
         task = bench.queue.add()
