@@ -25,7 +25,7 @@ from gorge_worker.registry import Registry
 LAST_REPORTS = 2.0
 """Seconds for the reports of what was cut at the end of a drain."""
 GIVE_BACK_TIME = 5.0
-"""Seconds, from the start of a drain and beside it, for giving back what may be leased without this worker's knowing."""
+"""Seconds, from the start of a drain, for giving back what may be leased without this worker's knowing."""
 
 _log = structlog.get_logger()
 
