@@ -99,7 +99,7 @@ class Writer:
             for job in group:
                 self._attempt(job)
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except Exception as error:  # noqa: BLE001 (callers get it; if the thread died of it, they would wait for ever)
             # When this fails too, so does the next BEGIN, and the next group comes here again.
             with contextlib.suppress(sqlite3.Error):
                 self._connection.rollback()
@@ -118,14 +118,14 @@ class Writer:
                 raise
             job.error = self._trouble(error) if isinstance(error, sqlite3.Error) else error
 
-    def _fail(self, group: list[_Job], error: sqlite3.Error) -> None:
+    def _fail(self, group: list[_Job], error: Exception) -> None:
         if not self._in_trouble:
             log.error("the task database can't be written", path=str(self._path), reason=str(error))
         self._in_trouble = True
         for job in group:
             job.error = self._trouble(error)
 
-    def _trouble(self, error: sqlite3.Error) -> StoreError:
+    def _trouble(self, error: Exception) -> StoreError:
         trouble = StoreError(f"the task database {self._path} can't be written: {error}")
         trouble.__cause__ = error
         return trouble

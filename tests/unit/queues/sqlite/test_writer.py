@@ -228,3 +228,14 @@ async def test_closing_empties_the_log_while_another_process_has_the_file_open(t
             assert (tmp_path / "q.db-wal").stat().st_size > 0
             await writer.close()
             assert (tmp_path / "q.db-wal").stat().st_size == 0
+
+
+async def test_no_operation_can_end_the_writing_thread(tmp_path: Path) -> None:
+    def end_the_transaction(connection: sqlite3.Connection) -> None:
+        connection.rollback()
+        raise ZeroDivisionError
+
+    async with writing(tmp_path) as (writer, _):
+        with pytest.raises(StoreError):
+            await writer.execute(end_the_transaction)
+        assert await writer.execute(lambda connection: insert("after", connection)) == "after"
