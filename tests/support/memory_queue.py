@@ -7,12 +7,14 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Self
 
+import msgspec
+
 from gorge_worker.clock import Clock
 from gorge_worker.engine.options import EngineOptions
 from gorge_worker.engine.worker import Worker
 from gorge_worker.errors import QueueTrouble
 from gorge_worker.model import Lease, Outcome, Task, Verdict
-from gorge_worker.queues.protocol import Features, Leased, LeaseRequest, Receipt, Report, ReportResult
+from gorge_worker.queues.protocol import Features, Leased, LeaseRequest, Receipt, Renewal, Report, ReportResult
 from gorge_worker.registry import Registry
 from support.virtual_time import VirtualClock
 
@@ -38,6 +40,15 @@ class MemoryQueue:
         self.answers: dict[int, list[ReportResult]] = {}
         self.scripted_leases: list[Leased] = []
         self.rests = 0
+        self.stale: list[Report] = []
+        self.calls = 0
+        self.leased: dict[int, Lease] = {}
+        self.doubts: dict[int, tuple[str, int]] = {}
+        self.renewals: list[tuple[float, list[Lease]]] = []
+        self.renew_hangs = False
+        self.renew_takes = 0.0
+        self.lose_renewals = 0.0
+        self.rng = random.Random(1)
         self.gave_back = False
         self._added = asyncio.Event()
 
@@ -72,15 +83,15 @@ class MemoryQueue:
 
     def _take(self, request: LeaseRequest) -> list[Lease]:
         now = self.clock.boottime()
-        wanted = request.task_classes
-        ids = [
-            one
-            for one, at in self.available_at.items()
-            if at <= now and (not wanted or self.tasks[one].task_class in wanted)
-        ][: request.limit]
-        for one in ids:
-            self.available_at[one] = now + self.lease_seconds
-        return [self.lease_of(one) for one in ids]
+        wanted = request.classes
+        ids = [one for one, at in self.available_at.items() if at <= now and wanted.wants(self.tasks[one].task_class)][
+            : request.limit
+        ]
+        self.calls += 1
+        leases = [self.lease_of(one, f"owner-{self.calls}") for one in ids]
+        for lease in leases:
+            self._hold(lease)
+        return leases
 
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
         await asyncio.sleep(0)
@@ -93,6 +104,11 @@ class MemoryQueue:
             return ReportResult(Receipt.TROUBLE, "the queue is down")
         if self.answers.get(task_id):
             return self.answers[task_id].pop(0)
+        if self.features.renews:
+            current = self.leased.pop(task_id, None)
+            if current is None or (current.owner, current.expires) != (report.lease.owner, report.lease.expires):
+                self.stale.append(report)
+                return ReportResult(Receipt.LEASE_LOST, "not your lease")
         self.accepted.append(report)
         if report.outcome.verdict in (Verdict.SUCCESS, Verdict.PERMANENT_FAILURE):
             self.available_at.pop(task_id, None)
@@ -104,6 +120,51 @@ class MemoryQueue:
 
     def verdicts(self, task_id: int) -> list[str]:
         return [str(one.outcome.verdict) for one in self.accepted if one.lease.task.id == task_id]
+
+    async def renew(self, leases: Sequence[Lease]) -> list[Renewal]:
+        self.renewals.append((self.clock.boottime(), list(leases)))
+        if self.renew_hangs:
+            await asyncio.Event().wait()
+        await asyncio.sleep(self.renew_takes)
+        return [self._renew(lease) for lease in leases]
+
+    def _renew(self, lease: Lease) -> Renewal:
+        """A renewal whose answer is lost has taken effect all the same, every second time."""
+        task_id = lease.task.id
+        current = self.leased.get(task_id)
+        if self.down:
+            return Renewal(Receipt.TROUBLE, reason="the queue is down")
+        known = {(lease.owner, lease.expires), self.doubts.get(task_id)}
+        if current is None or (current.owner, current.expires) not in known:
+            return Renewal(Receipt.LEASE_LOST, reason="somebody has taken it away")
+        renewed = msgspec.structs.replace(
+            current,
+            expires=int(self.clock.wall() + self.lease_seconds),
+            ends_at=self.clock.boottime() + self.lease_seconds,
+        )
+        if self.lose_renewals and self.rng.random() < self.lose_renewals:
+            if self.rng.random() < 0.5:
+                self._hold(renewed)
+                self.doubts[task_id] = (renewed.owner, renewed.expires)
+            return Renewal(Receipt.TROUBLE, reason="the answer was lost")
+        self._hold(renewed)
+        self.doubts.pop(task_id, None)
+        return Renewal(Receipt.ACCEPTED, renewed)
+
+    def _hold(self, lease: Lease) -> None:
+        self.leased[lease.task.id] = lease
+        self.available_at[lease.task.id] = lease.ends_at
+
+    def script(self, *ids: int) -> None:
+        """The next call leases these, however many it asks for."""
+        leases = [self.lease_of(one) for one in ids]
+        for lease in leases:
+            self._hold(lease)
+        self.scripted_leases.append(Leased(leases=leases))
+
+    def take_away(self, task_id: int) -> None:
+        """An operator frees the lease."""
+        self.leased.pop(task_id, None)
 
     async def rest(self) -> None:
         self.rests += 1

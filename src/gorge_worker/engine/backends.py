@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from gorge_worker.engine.breaker import Breaker
+from gorge_worker.queues.protocol import ClassFilter
 from gorge_worker.registry import ANY_CLASS, Handler, Registry
 
 
@@ -27,11 +28,12 @@ class Backends:
         """Whether every class needs a backend that is paused: one task at a time is enough to try it."""
         return all((breaker := self.of(handler)) and breaker.is_open for handler in self._handlers.values())
 
-    def lease_filter(self, now: float) -> tuple[str, ...]:
-        """The classes to lease now; empty for any."""
-        if ANY_CLASS in self._handlers:
-            return ()
-        return tuple(name for name, handler in self._handlers.items() if self.wait_for(handler, now) == 0)
+    def lease_filter(self, now: float) -> ClassFilter:
+        """The classes to lease now, while there are any (`wait`)."""
+        ready = [name for name, handler in self._handlers.items() if self.wait_for(handler, now) == 0]
+        if ANY_CLASS not in ready:
+            return ClassFilter(only=tuple(ready))
+        return ClassFilter(without=tuple(name for name in self._handlers if name not in ready))
 
     def wait_for(self, handler: Handler, now: float) -> float:
         """Seconds until a task of this handler can be executed."""

@@ -42,7 +42,7 @@ class Breaker:
         return max(self._open_until - now, FIRST_PAUSE if self._probing else 0.0)
 
     def admit(self, now: float) -> bool:
-        """Whether a task may be executed now. Each one that was admitted must end in `refused` or `executed`."""
+        """Whether a task may be executed now. What was admitted must end in `refused`, `executed` or `undecided`."""
         if self.wait(now) > 0:
             return False
         self._probing = self.is_open
@@ -59,6 +59,10 @@ class Breaker:
             self._open_until = now + max(pause, retry_after or 0.0)
         if self._refusals == THRESHOLD:
             _log.warning("backend paused, its tasks go back without a failure", backend=self._backend, reason=reason)
+        self._probing = False
+
+    def undecided(self) -> None:
+        """An execution was broken off, which says nothing of the backend."""
         self._probing = False
 
     def executed(self) -> None:

@@ -22,9 +22,13 @@ REPORT_MARGIN_SHARE = 0.1
 _log = structlog.get_logger()
 
 
-def time_allowed(handler: Handler, lease_left: float) -> float:
-    """Seconds that an execution may take: the handler's own limit, cut short by what is left of the lease."""
+def time_allowed(handler: Handler, lease_left: float, *, renewed: bool) -> float:
+    """Seconds that an execution may take: the handler's own limit. Where its lease is not renewed meanwhile, it is cut
+    short by what is left of that.
+    """
     limit = DEFAULT_TIMEOUT if handler.timeout is None else handler.timeout
+    if renewed:
+        return limit
     return max(0.0, min(limit, lease_left - min(REPORT_MARGIN, lease_left * REPORT_MARGIN_SHARE)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from enum import Enum, auto
 
@@ -18,16 +19,46 @@ class Phase(Enum):
 
 
 class Held:
-    """One held task. `lease` is replaced when the queue hands the same task out again (see HeldTasks.take)."""
+    """One held task.
 
-    __slots__ = ("duration", "lease", "outcome", "phase", "tries")
+    `lease` is replaced when it is renewed, and when the queue hands the same task out again (see HeldTasks.take).
+    `checked_at` is the CLOCK_BOOTTIME, in seconds, at which it was last known to hold. It is in doubt when a renewal
+    got no answer. `grants` counts how often the task was handed out; `lost` is the number of a grant that was lost.
+    """
 
-    def __init__(self, lease: Lease) -> None:
+    __slots__ = (
+        "checked_at",
+        "duration",
+        "grants",
+        "in_doubt",
+        "lease",
+        "lost",
+        "outcome",
+        "phase",
+        "renewing",
+        "tries",
+    )
+
+    def __init__(self, lease: Lease, now: float) -> None:
         self.lease = lease
+        self.checked_at = now
+        self.renewing = False
+        self.in_doubt = False
+        self.grants = 1
+        self.lost = 0
         self.phase = Phase.WAITING
         self.outcome: Outcome | None = None
         self.duration = 0  # microseconds
         self.tries = 0  # reports sent in vain
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the lease is lost, and the task has not been handed out to this worker again since."""
+        return self.lost == self.grants
+
+    def renewed(self, lease: Lease, now: float) -> None:
+        """The lease stands like this now."""
+        self.lease, self.checked_at, self.in_doubt = lease, now, False
 
     @property
     def report(self) -> Report:
@@ -42,24 +73,31 @@ class HeldTasks:
 
     def __init__(self) -> None:
         self._held: dict[int, Held] = {}
+        self.some = asyncio.Event()
+        """Set while there are any."""
 
-    def take(self, lease: Lease) -> Held | None:
+    def take(self, lease: Lease, now: float) -> Held | None:
         """Holds a newly leased task, or returns None when it is held already.
 
         A queue may show a running task again to its own lease owner (queue contract, fact 4), and hands a task out
         anew whose lease has run out while it was still being executed or reported here. Either way the present
-        execution goes on, and its one outcome is reported under the newer lease.
+        execution goes on, and its one outcome is reported under the newer lease. `now` is CLOCK_BOOTTIME in seconds.
         """
         held = self._held.get(lease.task.id)
         if held is None:
-            self._held[lease.task.id] = held = Held(lease)
+            self._held[lease.task.id] = held = Held(lease, now)
+            self.some.set()
             return held
         if lease.expires >= held.lease.expires:
-            held.lease = lease
+            held.renewed(lease, now)
+            held.grants += 1
         return None
 
     def let_go(self, held: Held) -> None:
-        self._held.pop(held.lease.task.id, None)
+        if self._held.get(held.lease.task.id) is held:
+            del self._held[held.lease.task.id]
+        if not self._held:
+            self.some.clear()
 
     def __len__(self) -> int:
         return len(self._held)

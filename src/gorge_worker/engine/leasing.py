@@ -8,6 +8,7 @@ import random
 
 import structlog
 
+from gorge_worker.clock import Clock
 from gorge_worker.engine.backends import Backends
 from gorge_worker.engine.held import HeldTasks
 from gorge_worker.engine.options import EngineOptions
@@ -17,7 +18,7 @@ from gorge_worker.engine.slots import Slots
 from gorge_worker.engine.stats import Stats
 from gorge_worker.errors import QueueTrouble
 from gorge_worker.model import Outcome
-from gorge_worker.queues.protocol import Leased, LeaseRequest, TaskQueue, Unusable
+from gorge_worker.queues.protocol import ClassFilter, Leased, LeaseRequest, TaskQueue, Unusable
 
 ANSWER_GRACE = 2.0
 """Seconds that a lease call under way at a shutdown gets to bring its answer."""
@@ -38,6 +39,7 @@ class Leasing:
         slots: Slots,
         reporter: Reporter,
         stats: Stats,
+        clock: Clock,
         rng: random.Random,
     ) -> None:
         self._queue = queue
@@ -47,6 +49,7 @@ class Leasing:
         self._slots = slots
         self._reporter = reporter
         self._stats = stats
+        self._clock = clock
         self._pace = Pace(options, rng, asyncio.get_running_loop().time())
         self._room = asyncio.Event()
         self._wake = asyncio.Event()
@@ -128,10 +131,12 @@ class Leasing:
         return await self._pause()
 
     def _request(self, wait: float) -> LeaseRequest:
-        classes = self._backends.lease_filter(asyncio.get_running_loop().time())
-        return LeaseRequest(
-            limit=self._wanted(), task_classes=classes if self._queue.features.class_filter else (), wait=wait
+        wanted, features = self._backends.lease_filter(asyncio.get_running_loop().time()), self._queue.features
+        classes = ClassFilter(
+            only=wanted.only if features.class_filter else (),
+            without=wanted.without if features.class_exclusion else (),
         )
+        return LeaseRequest(limit=self._wanted(), classes=classes, wait=wait)
 
     def _admit(self, leased: Leased) -> bool:
         """Passes on what was leased; False when there was nothing in it for this worker."""
@@ -139,12 +144,12 @@ class Leasing:
         for unusable in leased.unusable:
             self._fail(unusable)
         for lease in leased.leases:
-            if held := self._held.take(lease):
+            if held := self._held.take(lease, self._clock.boottime()):
                 useful = self._slots.submit(held) or useful
         return useful
 
     def _fail(self, unusable: Unusable) -> None:
-        if held := self._held.take(unusable.lease):
+        if held := self._held.take(unusable.lease, self._clock.boottime()):
             task = unusable.lease.task
             _log.error("task can't be read, it fails for good", task=task.id, reason=unusable.reason)
             self._stats.failed += 1

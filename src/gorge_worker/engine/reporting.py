@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -32,15 +33,26 @@ class Reporter:
     """Sends reports without holding a slot.
 
     Each report has its own backoff, so that one which the queue chokes on does not hold up the others; when none at
-    all gets through, the queue is in an outage and is tried with one call at a time.
+    all gets through, the queue is in an outage and is tried with one call at a time. `settle` finds out how leases
+    stand whose renewal has no answer yet (see Heartbeat).
     """
 
-    def __init__(self, queue: TaskQueue, held: HeldTasks, stats: Stats, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self,
+        *,
+        queue: TaskQueue,
+        held: HeldTasks,
+        stats: Stats,
+        clock: Clock,
+        rng: random.Random,
+        settle: Callable[[Sequence[Held]], Awaitable[None]],
+    ) -> None:
         self._queue = queue
         self._held = held
         self._stats = stats
         self._clock = clock
         self._rng = rng
+        self._settle = settle
         self._outage = Outage(rng)
         self._ready: deque[Held] = deque()
         self._delayed: dict[Held, asyncio.TimerHandle] = {}
@@ -106,13 +118,18 @@ class Reporter:
         self._send()
 
     async def _call(self, batch: list[Held]) -> None:
+        await self._settle(batch)
         now = self._clock.boottime()
         live = []
         for held in batch:
-            if held.lease.ends_at > now:
-                live.append(held)
-            else:
+            if held.is_lost:
+                self._give_up(held, "the lease is lost")
+            elif held.lease.ends_at <= now:
                 self._give_up(held, "the lease ended before the queue took the report")
+            elif held.in_doubt:
+                self._again(held, ReportResult(Receipt.TROUBLE, "it is not known whether the lease was renewed"))
+            else:
+                live.append(held)
         if not live:
             return
         reports = [held.report for held in live]

@@ -30,13 +30,17 @@ CUT_GRACE = 0.5
 """Seconds that cancelled executions get to end before their outcome is reported over their heads."""
 MICROSECONDS = 1_000_000
 
+_HANDED_OUT_AGAIN = Outcome.released("handed out again while its earlier lease was lost", PAUSED_WAIT)
+"""For an execution whose lease was lost: it counts when the task came to this worker again before it had ended."""
+
 _log = structlog.get_logger()
 
 
 class Slots:
     """Starts held tasks in the order of their leases as slots become free, and passes every outcome to the reporter.
 
-    `on_free` is called whenever a slot has become free; it gets True when new tasks are to be expected in the queue.
+    `renews` tells whether leases are renewed while their tasks are executed. `on_free` is called whenever a slot has
+    become free; it gets True when new tasks are to be expected in the queue.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class Slots:
         stats: Stats,
         clock: Clock,
         hide_secrets: Callable[[str], str],
+        renews: Callable[[], bool],
         on_free: Callable[[bool], None],
     ) -> None:
         self._options = options
@@ -60,6 +65,7 @@ class Slots:
         self._stats = stats
         self._clock = clock
         self._hide_secrets = hide_secrets
+        self._renews = renews
         self._on_free = on_free
         self._waiting: deque[Held] = deque()
         self._running: dict[asyncio.Task[None], tuple[Held, Handler]] = {}
@@ -90,6 +96,25 @@ class Slots:
         self._waiting.append(held)
         self._fill()
         return True
+
+    def lose(self, held: Held, reason: str) -> None:
+        """The task's lease is lost: its execution is cancelled, or it does not begin, and nothing is reported.
+
+        What can't be cancelled keeps its slot until it ends by itself.
+        """
+        self._mark_lost(held, reason)
+        if held.phase is Phase.WAITING:
+            self._waiting.remove(held)
+            self._held.let_go(held)
+            self._on_free(False)
+        for execution, (running, _) in list(self._running.items()):
+            if running is held:
+                execution.cancel()
+
+    def _mark_lost(self, held: Held, reason: str) -> None:
+        held.lost = held.grants
+        task = held.lease.task
+        _log.warning("lease lost, nothing is reported", task=task.id, task_class=task.task_class, reason=reason)
 
     def drain(self) -> None:
         """Gives back what has not started, and starts nothing more."""
@@ -143,10 +168,10 @@ class Slots:
 
     async def _run(self, held: Held, handler: Handler, lease_left: float) -> None:
         loop = asyncio.get_running_loop()
-        began, lease = loop.time(), held.lease
+        began, lease, grant = loop.time(), held.lease, held.grants
         breaker = self._backends.of(handler)
         try:
-            outcome = await execute(handler, lease, time_allowed(handler, lease_left))
+            outcome = await execute(handler, lease, time_allowed(handler, lease_left, renewed=self._renews()))
         except BackendUnavailable as trouble:
             if breaker is None:
                 outcome = Outcome.temporary_failure(str(trouble))
@@ -156,12 +181,13 @@ class Slots:
         except LeaseLost as loss:
             if breaker:
                 breaker.executed()
-            if held.lease is lease:
-                self._lose(held, str(loss))
-                return
-            outcome = Outcome.released("handed out again while its earlier lease was lost", PAUSED_WAIT)
+            if held.grants == grant:
+                self._mark_lost(held, str(loss))
+            outcome = _HANDED_OUT_AGAIN
         except asyncio.CancelledError:
-            outcome = _cut_outcome(handler)
+            if breaker:
+                breaker.undecided()
+            outcome = _HANDED_OUT_AGAIN if held.lost else _cut_outcome(handler)
         else:
             if breaker:
                 breaker.executed()
@@ -176,16 +202,13 @@ class Slots:
         self._fill()
         self._on_free(expected)
 
-    def _lose(self, held: Held, reason: str) -> None:
-        self._stats.active -= 1
-        self._held.let_go(held)
-        task = held.lease.task
-        _log.warning("lease lost, nothing is reported", task=task.id, task_class=task.task_class, reason=reason)
-
     def _finish(self, held: Held, outcome: Outcome, seconds: float) -> None:
         if held.phase is not Phase.RUNNING:  # cut, and reported over its head
             return
         self._stats.active -= 1
+        if held.is_lost:
+            self._held.let_go(held)
+            return
         if outcome.verdict in (Verdict.PERMANENT_FAILURE, Verdict.TEMPORARY_FAILURE):
             self._stats.failed += 1
         # A handler's exception may hold anything, and the reason goes to the queue, which shows and logs it.

@@ -11,7 +11,8 @@ import structlog
 
 from gorge_worker.clock import Clock
 from gorge_worker.engine.backends import Backends
-from gorge_worker.engine.held import HeldTasks
+from gorge_worker.engine.heartbeat import Heartbeat
+from gorge_worker.engine.held import Held, HeldTasks
 from gorge_worker.engine.leasing import Leasing
 from gorge_worker.engine.options import EngineOptions
 from gorge_worker.engine.reporting import Reporter
@@ -51,7 +52,10 @@ class Worker:
         self.stats = Stats()
         held, backends = HeldTasks(), Backends(registry, rng)
         self._held = held
-        self._reporter = Reporter(queue, held, self.stats, clock, rng)
+        self._heartbeat = Heartbeat(queue, held, clock, rng, self._lose)
+        self._reporter = Reporter(
+            queue=queue, held=held, stats=self.stats, clock=clock, rng=rng, settle=self._heartbeat.settle
+        )
         self._slots = Slots(
             options=options,
             registry=registry,
@@ -61,6 +65,7 @@ class Worker:
             stats=self.stats,
             clock=clock,
             hide_secrets=hide_secrets,
+            renews=lambda: queue.features.renews,
             on_free=self._look_for_room,
         )
         self._leasing = Leasing(
@@ -71,6 +76,7 @@ class Worker:
             slots=self._slots,
             reporter=self._reporter,
             stats=self.stats,
+            clock=clock,
             rng=rng,
         )
         self._drain = asyncio.Event()
@@ -78,6 +84,9 @@ class Worker:
 
     def _look_for_room(self, expect_work: bool) -> None:  # noqa: FBT001 (a callback's parameter)
         self._leasing.look_for_room(expect_work=expect_work)
+
+    def _lose(self, held: Held, reason: str) -> None:
+        self._slots.lose(held, reason)
 
     def drain(self) -> None:
         """Ends the run in good order: nothing new is leased, running tasks may finish within the drain timeout."""
@@ -94,11 +103,16 @@ class Worker:
         An error of the engine's own ends it in good order too, and is raised then.
         """
         leasing = asyncio.create_task(self._leasing.run(), name="leasing")
+        heartbeat = asyncio.create_task(self._heartbeat.run(), name="heartbeats")
         asked_to_drain = asyncio.create_task(self._drain.wait())
-        await asyncio.wait([leasing, asked_to_drain], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([leasing, heartbeat, asked_to_drain], return_when=asyncio.FIRST_COMPLETED)
         asked_to_drain.cancel()
         clean = await self._end(leasing)
+        heartbeat.cancel()
+        await asyncio.wait([heartbeat])
         leasing.result()
+        if not heartbeat.cancelled():
+            heartbeat.result()
         return clean
 
     async def _end(self, leasing: asyncio.Task[None]) -> bool:

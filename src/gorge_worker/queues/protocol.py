@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 
@@ -15,6 +15,33 @@ LONG_POLL = 25.0
 below the usual idle time-outs of proxies between."""
 
 
+class ClassFilter(msgspec.Struct, frozen=True):
+    """Which task classes are wanted: those in `only` (empty: any), and of them none that is in `without`."""
+
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def wants(self, task_class: str) -> bool:
+        return (not self.only or task_class in self.only) and task_class not in self.without
+
+    @classmethod
+    def union(cls, filters: Iterable[Self]) -> ClassFilter:
+        """What at least one of the filters wants."""
+        named: set[str] = set()
+        unwanted: set[str] | None = None
+        for one in filters:
+            if one.only:
+                named.update(filter(one.wants, one.only))
+            else:
+                unwanted = set(one.without) if unwanted is None else unwanted & set(one.without)
+        if unwanted is None:
+            return cls(only=tuple(sorted(named)))
+        return cls(without=tuple(sorted(unwanted - named)))
+
+
+ANY = ClassFilter()
+
+
 class Features(msgspec.Struct, frozen=True, kw_only=True):
     """What a queue can do, as far as it is known now: it may change when a queue comes back after an outage."""
 
@@ -23,7 +50,11 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
     can't.
     """
     class_filter: bool = False
-    """`LeaseRequest.task_classes` is applied before anything is leased."""
+    """`LeaseRequest.classes.only` is applied before anything is leased."""
+    class_exclusion: bool = False
+    """Likewise `LeaseRequest.classes.without`."""
+    renews: bool = False
+    """Leases can be checked and renewed, so that a lease may be shorter than the execution of its task."""
     report_batch: int = 1
     """The most reports that one `report` call should carry."""
     report_concurrency: int = 64
@@ -31,10 +62,10 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`limit` tasks at most, of the named classes (empty: of any), waiting `wait` seconds for the first one."""
+    """`limit` tasks at most, of the wanted classes, waiting `wait` seconds for the first one."""
 
     limit: int
-    task_classes: tuple[str, ...] = ()
+    classes: ClassFilter = ANY
     wait: float = 0.0
 
 
@@ -83,6 +114,18 @@ class ReportResult(msgspec.Struct, frozen=True):
     retry_after: float | None = None
 
 
+class Renewal(msgspec.Struct, frozen=True):
+    """What became of renewing one lease.
+
+    ACCEPTED: `lease` is the lease as it stands from now on. LEASE_LOST: the task is no longer this worker's. TROUBLE:
+    no usable answer; the lease stands as it did, or as it would if it had been accepted.
+    """
+
+    receipt: Receipt
+    lease: Lease | None = None
+    reason: str = ""
+
+
 class TaskQueue(Protocol):
     """A queue as the worker sees it. One object serves one worker."""
 
@@ -99,6 +142,15 @@ class TaskQueue(Protocol):
         """Reports outcomes, one result for each in order. Never raises for trouble of the queue.
 
         Repeating a report is safe: a repeated one that had been accepted the first time counts as accepted.
+        """
+        ...
+
+    async def renew(self, leases: Sequence[Lease]) -> list[Renewal]:
+        """Checks leases and moves their ends forward (`Features.renews`), one result for each in order. Never raises
+        for trouble of the queue.
+
+        After TROUBLE it is called again with the same lease, before anything is reported under it: the adapter finds
+        out how the lease stands.
         """
         ...
 

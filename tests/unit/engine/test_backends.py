@@ -6,6 +6,7 @@ from support.memory_queue import FakeHandler
 
 from gorge_worker.engine.backends import Backends
 from gorge_worker.engine.breaker import THRESHOLD
+from gorge_worker.queues.protocol import ANY, ClassFilter
 from gorge_worker.registry import ANY_CLASS, Registry
 
 DELEGATED, NATIVE = FakeHandler(backend="conduit"), FakeHandler()
@@ -32,14 +33,14 @@ def test_a_handler_without_a_backend_has_no_breaker() -> None:
 
 def test_all_classes_are_leased_while_every_backend_works() -> None:
     made = backends(A=DELEGATED, B=NATIVE)
-    assert made.lease_filter(0.0) == ("A", "B")
+    assert made.lease_filter(0.0) == ClassFilter(("A", "B"))
     assert made.wait(0.0) == 0
     assert not made.only_probes()
 
 
 def test_classes_of_a_paused_backend_are_left_out() -> None:
     made = paused(backends(A=DELEGATED, B=NATIVE))
-    assert made.lease_filter(0.0) == ("B",)
+    assert made.lease_filter(0.0) == ClassFilter(("B",))
     assert made.wait(0.0) == 0
     assert made.wait_for(DELEGATED, 0.0) > 0
     assert not made.only_probes()
@@ -51,8 +52,8 @@ def test_when_all_are_paused_there_is_a_wait_and_then_only_a_probe() -> None:
     assert wait > 0
     assert made.wait(wait) == 0
     assert made.only_probes()
-    assert made.lease_filter(wait) == ("A",)
+    assert made.lease_filter(wait) == ClassFilter(("A",))
 
 
 def test_a_fallback_leases_any_class() -> None:
-    assert backends(A=NATIVE, rest=DELEGATED).lease_filter(0.0) == ()
+    assert backends(A=NATIVE, rest=DELEGATED).lease_filter(0.0) == ANY

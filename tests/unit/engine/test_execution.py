@@ -29,9 +29,15 @@ async def hang(_lease: Lease) -> Outcome:
 
 @given(st.none() | st.floats(0, 1e5), st.just(0.0) | st.floats(0.001, 1e5))
 def test_an_execution_ends_before_its_lease(limit: float | None, left: float) -> None:
-    allowed = time_allowed(FakeHandler(timeout=limit), left)
+    allowed = time_allowed(FakeHandler(timeout=limit), left, renewed=False)
     assert 0 <= allowed <= (DEFAULT_TIMEOUT if limit is None else limit)
     assert allowed < left or left == 0
+
+
+@given(st.none() | st.floats(0, 1e5), st.floats(0.001, 1e5))
+def test_a_lease_that_is_renewed_does_not_limit_an_execution(limit: float | None, left: float) -> None:
+    allowed = time_allowed(FakeHandler(timeout=limit), left, renewed=True)
+    assert allowed == (DEFAULT_TIMEOUT if limit is None else limit)
 
 
 @pytest.mark.virtual_time

@@ -136,7 +136,7 @@ async def test_only_classes_with_a_handler_are_asked_for_where_the_queue_can_fil
         await asyncio.sleep(1)
         assert bench.queue.verdicts(own) == ["success"]
         assert bench.queue.verdicts(foreign) == []
-        assert bench.queue.requests[0][1].task_classes == ("A", "B")
+        assert bench.queue.requests[0][1].classes.only == ("A", "B")
 
 
 async def test_a_fallback_asks_for_any_class() -> None:
@@ -238,7 +238,7 @@ async def test_a_paused_backend_stops_the_leasing_of_its_classes_only() -> None:
             bench.queue.add("Sick")
         bench.start()
         await asyncio.sleep(0.5)
-        assert bench.queue.requests[-1][1].task_classes == ("Well",)
+        assert bench.queue.requests[-1][1].classes.only == ("Well",)
         assert len(sick.executed) < 8
         good = bench.queue.add("Well")
         await asyncio.sleep(1)

@@ -12,7 +12,7 @@ from gorge_worker.errors import QueueTrouble
 from gorge_worker.model import Lease, Outcome
 from gorge_worker.queues.local import LocalQueue
 from gorge_worker.queues.owners import OwnerNames
-from gorge_worker.queues.protocol import LeaseRequest, Receipt, Report
+from gorge_worker.queues.protocol import ClassFilter, LeaseRequest, Receipt, Report
 from gorge_worker.queues.service import QueueService
 
 
@@ -24,10 +24,10 @@ class Bench:
         self.store = MemoryStore(FixedClock(wall=self.clock.epoch + 1000.7))
         rng = random.Random(1)
         self.service = QueueService(self.store, lease_duration=100, clock=self.clock, rng=rng)
-        self.queue = LocalQueue(self.service, OwnerNames(self.clock, rng))
+        self.queue = LocalQueue(self.service, OwnerNames(self.clock, rng), clock=self.clock, lease_duration=100)
 
     async def lease(self, limit: int = 1, *classes: str, wait: float = 0.0) -> list[Lease]:
-        leased = await self.queue.lease(LeaseRequest(limit=limit, task_classes=classes, wait=wait))
+        leased = await self.queue.lease(LeaseRequest(limit=limit, classes=ClassFilter(classes), wait=wait))
         assert leased.unusable == []
         return leased.leases
 
