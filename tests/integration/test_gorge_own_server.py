@@ -18,14 +18,14 @@ from gorge_worker.queues.gorge import GorgeQueue
 from gorge_worker.queues.gorge.listing import find_leased
 from gorge_worker.queues.gorge.wire import Wire
 from gorge_worker.queues.owners import OwnerNames
-from gorge_worker.queues.protocol import Features, LeaseRequest, Receipt, Report
+from gorge_worker.queues.protocol import ClassFilter, Features, LeaseRequest, Receipt, Report
 from gorge_worker.queues.service import QueueService
 from gorge_worker.queues.sqlite.store import SqliteStore
 from gorge_worker.queues.store import YIELD_OWNER
 from gorge_worker.web.guard import Guard
 from gorge_worker.web.queue_api import queue_app
 
-POLL = LeaseRequest(limit=4, task_classes=("Some", "Child"), wait=20.0)
+POLL = LeaseRequest(limit=4, classes=ClassFilter(("Some", "Child")), wait=20.0)
 
 
 class Lab:
@@ -67,7 +67,8 @@ async def test_a_long_poll_ends_with_the_first_task_of_its_classes(tmp_path: Pat
     async with lab(tmp_path) as it:
         await it.enqueue(NewTask(task_class="Foreign"))
         waiting = asyncio.create_task(it.queue.lease(POLL))
-        await until(lambda: it.queue.features == Features(class_filter=True, long_poll=25.0))
+        expected = Features(class_filter=True, class_exclusion=True, renews=True, long_poll=25.0)
+        await until(lambda: it.queue.features == expected)
         [task] = await it.enqueue(NewTask(task_class="Some", data='{"é": 1}'))
         [lease] = (await waiting).leases
         assert (lease.task.id, lease.task.data) == (task, '{"é": 1}')
@@ -94,7 +95,62 @@ async def test_outcomes_are_accepted(tmp_path: Path) -> None:
         [child] = active.keys() - set(ids)
         assert active[child].priority == 3500
         [again] = await it.queue.report(reports[:1])
-        assert again.receipt is Receipt.LEASE_LOST
+        assert again.receipt is Receipt.ACCEPTED, "repeating a success is harmless"
+        assert len(await it.service.active_tasks(limit=10, offset=0)) == len(active)
+        for report in reports[2:]:
+            [again] = await it.queue.report([report])
+            assert again.receipt is Receipt.LEASE_LOST
+
+
+async def test_a_renewed_lease_lasts_longer_and_the_old_one_counts_no_more(tmp_path: Path) -> None:
+    async with lab(tmp_path) as it:
+        it.service.lease_duration = 100
+        [task_id] = await it.enqueue(NewTask(task_class="Some"))
+        [lease] = (await it.queue.lease(POLL)).leases
+        it.service.lease_duration = 1000
+        [first] = await it.queue.renew([lease])
+        assert first.lease is not None
+        assert (first.receipt, first.lease.expires) == (Receipt.ACCEPTED, lease.expires), "meta said 100 s"
+        it.queue._meta.forget()
+        await it.queue.lease(LeaseRequest(limit=1))
+        later = (await it.service.renew([lease], 1000))[0].task
+        assert later is not None
+        [lost] = await it.queue.renew([lease])
+        [refused] = await it.queue.report([Report(lease=lease, outcome=Outcome.success(), duration=1)])
+        assert (lost.receipt, refused.receipt) == (Receipt.LEASE_LOST, Receipt.LEASE_LOST)
+        assert (await it.service.task(task_id)).lease_expires == later.lease_expires
+
+
+async def test_a_stale_worker_does_not_hit_the_next_holder(tmp_path: Path) -> None:
+    async with lab(tmp_path) as it:
+        [task_id] = await it.enqueue(NewTask(task_class="Some"))
+        [stale] = (await it.queue.lease(POLL)).leases
+        await it.service.yield_task(task_id, 5)
+        await it.service.awaken([task_id])
+        [held] = (await it.queue.lease(POLL)).leases
+        for outcome in (Outcome.success(), Outcome.temporary_failure("no"), Outcome.yielded(9), Outcome.released("no")):
+            [result] = await it.queue.report([Report(lease=stale, outcome=outcome, duration=1)])
+            assert result.receipt is Receipt.LEASE_LOST
+        [renewal] = await it.queue.renew([stale])
+        assert renewal.receipt is Receipt.LEASE_LOST
+        now = await it.service.task(task_id)
+        assert (now.lease_owner, now.failure_count) == (held.owner, 0)
+
+
+async def test_a_released_task_is_back_at_once(tmp_path: Path) -> None:
+    async with lab(tmp_path) as it:
+        [task_id] = await it.enqueue(NewTask(task_class="Some"))
+        [lease] = (await it.queue.lease(POLL)).leases
+        await it.queue.report([Report(lease=lease, outcome=Outcome.released("shutting down"), duration=0)])
+        task = await it.service.task(task_id)
+        assert (task.lease_owner, task.lease_expires) == (None, None)
+
+
+async def test_excluded_classes_are_not_leased(tmp_path: Path) -> None:
+    async with lab(tmp_path) as it:
+        _, wanted = await it.enqueue(NewTask(task_class="Paused"), NewTask(task_class="Other"))
+        leased = await it.queue.lease(LeaseRequest(limit=9, classes=ClassFilter(without=("Paused",))))
+        assert [lease.task.id for lease in leased.leases] == [wanted]
 
 
 async def test_a_shutdown_during_a_long_poll_strands_nothing(tmp_path: Path) -> None:

@@ -8,17 +8,21 @@ from collections.abc import Sequence
 
 from gorge_worker.clock import Clock
 from gorge_worker.http_client import HttpClient
+from gorge_worker.model import Lease
 from gorge_worker.queues.gorge.attempts import Attempts
+from gorge_worker.queues.gorge.fenced_reports import FencedReports
+from gorge_worker.queues.gorge.fences import FencedLease
 from gorge_worker.queues.gorge.give_backs import GiveBacks
 from gorge_worker.queues.gorge.lanes import Lanes
 from gorge_worker.queues.gorge.leasing import Leasing
 from gorge_worker.queues.gorge.meta import Meta
 from gorge_worker.queues.gorge.recovery import Recovery
+from gorge_worker.queues.gorge.renewals import Renewals
 from gorge_worker.queues.gorge.reports import Reports
 from gorge_worker.queues.gorge.waits import Waits
 from gorge_worker.queues.gorge.wire import Wire
 from gorge_worker.queues.owners import OwnerNames
-from gorge_worker.queues.protocol import Features, Leased, LeaseRequest, Receipt, Report, ReportResult
+from gorge_worker.queues.protocol import Features, Leased, LeaseRequest, Receipt, Renewal, Report, ReportResult
 
 SETTLING = 1.0
 """Seconds that a lease call which broke off may still be worked on."""
@@ -57,6 +61,9 @@ class GorgeQueue:
             on_lost_touch=self._meta.forget,
         )
 
+        self._fenced = FencedReports(wire=self._wire, attempts=attempts, clock=clock, on_lost_touch=self._meta.forget)
+        self._renewals = Renewals(self._wire, clock)
+
     @property
     def features(self) -> Features:
         return self._meta.latest.features
@@ -65,10 +72,19 @@ class GorgeQueue:
         return await self._leasing.lease(request)
 
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
-        results = await asyncio.gather(*(self._reports.send(report) for report in reports))
+        results = await asyncio.gather(*(self._send(report) for report in reports))
         if any(result.receipt is not Receipt.TROUBLE for result in results):
             self._recovery.contact()
         return results
+
+    async def _send(self, report: Report) -> ReportResult:
+        lease = report.lease
+        if isinstance(lease, FencedLease):
+            return await self._fenced.send(report, lease)
+        return await self._reports.send(report)
+
+    async def renew(self, leases: Sequence[Lease]) -> list[Renewal]:
+        return await self._renewals.renew(leases)
 
     async def rest(self) -> None:
         await self._wire.rest()

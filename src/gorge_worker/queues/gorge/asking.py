@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from gorge_worker.queues.gorge.lanes import Lane, Lanes
+from gorge_worker.queues.gorge.meta import Generation
 from gorge_worker.queues.gorge.recovery import Recovery
 
 
@@ -35,8 +36,9 @@ class Asking(Protocol):
 class FreshOwner:
     """An owner for one call: all that an honest queue needs (queue contract, fine print)."""
 
-    def __init__(self, owner: str, recovery: Recovery) -> None:
+    def __init__(self, owner: str, generation: Generation, recovery: Recovery) -> None:
         self.owner = owner
+        self._generation = generation
         self._recovery = recovery
 
     def answered(self, shown: Mapping[int, float], *, full: bool, now: float) -> None:
@@ -49,7 +51,7 @@ class FreshOwner:
         self.lost()
 
     def lost(self, away: float = 0.0) -> None:
-        self._recovery.remember(self.owner, away)
+        self._recovery.remember(self.owner, away, self._generation)
 
 
 class InLane:

@@ -45,10 +45,11 @@ def yield_call(task_id: int, seconds: float) -> tuple[str, Body]:
 def followup_bodies(report: Report, done: int) -> Iterator[Body]:
     """The enqueue bodies of an outcome's follow-ups, without the first `done`."""
     for followup in report.outcome.followups[done:]:
-        yield _enqueue_body(followup, report.lease.task)
+        yield followup_body(followup, report.lease.task)
 
 
-def _enqueue_body(followup: NewTask, parent: Task) -> Body:
+def followup_body(followup: NewTask, parent: Task) -> Body:
+    """The enqueue body of a follow-up, with its parent's priority where it has none."""
     fields = msgspec.to_builtins(followup) | {
         "priority": parent.priority if followup.priority is None else followup.priority
     }

@@ -10,6 +10,7 @@ import msgspec
 from gorge_worker.clock import Clock
 from gorge_worker.errors import QueueTrouble
 from gorge_worker.queues.gorge.calls import yield_call
+from gorge_worker.queues.gorge.fences import Fence, fenced_give_back
 from gorge_worker.queues.gorge.receipts import tell
 from gorge_worker.queues.gorge.wire import Wire
 from gorge_worker.queues.protocol import Receipt, ReportResult
@@ -18,10 +19,13 @@ AT_ONCE = 16
 
 
 class _GiveBack(msgspec.Struct, frozen=True):
-    """Times are CLOCK_BOOTTIME in seconds: when the task may be executed, and until when it is leased here."""
+    """Times are CLOCK_BOOTTIME in seconds: when the task may be executed, and until when it is leased here. `fence` is
+    the lease, of a queue that wants to hear of it.
+    """
 
     due: float
     ends_at: float
+    fence: Fence | None
 
 
 class GiveBacks:
@@ -33,8 +37,8 @@ class GiveBacks:
         self._on_finished = on_finished
         self._waiting: dict[int, _GiveBack] = {}
 
-    def add(self, task_id: int, *, due: float, ends_at: float) -> None:
-        self._waiting[task_id] = _GiveBack(due, ends_at)
+    def add(self, task_id: int, *, due: float, ends_at: float, fence: Fence | None = None) -> None:
+        self._waiting[task_id] = _GiveBack(due, ends_at, fence)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -52,7 +56,8 @@ class GiveBacks:
         if give_back.ends_at <= now:  # perhaps somebody else's already, whom the call would hit
             result = ReportResult(Receipt.LEASE_LOST, "the lease has ended")
         else:
-            route, body = yield_call(task_id, give_back.due - now)
+            wait, fence = give_back.due - now, give_back.fence
+            route, body = fenced_give_back(fence, wait) if fence else yield_call(task_id, wait)
             result = (await tell(self._wire, self._clock, route, body)).result
         if result.receipt is not Receipt.TROUBLE and self._waiting.get(task_id) is give_back:
             del self._waiting[task_id]

@@ -15,6 +15,7 @@ from gorge_worker.queues.gorge.asking import Asking, FreshOwner, InLane
 from gorge_worker.queues.gorge.attempts import Attempts
 from gorge_worker.queues.gorge.decoding import LeasedTasks, read_tasks
 from gorge_worker.queues.gorge.envelope import trouble
+from gorge_worker.queues.gorge.fences import FencedLease
 from gorge_worker.queues.gorge.give_backs import GiveBacks
 from gorge_worker.queues.gorge.lanes import Lanes
 from gorge_worker.queues.gorge.meta import Generation, Meta
@@ -75,7 +76,7 @@ class Leasing:
             self._meta.forget()
             raise
         self._one_only = False
-        leased = self._leased(found, asking.owner, asked, answer)
+        leased = self._leased(found, asking.owner, asked, answer, generation)
         ends = {lease.task.id: lease.ends_at for lease in _all(leased)}
         asking.answered(ends, full=found.shown >= limit, now=self._clock.boottime())
         leased = self._hold_back(leased, generation)
@@ -88,7 +89,7 @@ class Leasing:
             return InLane(self._lanes.take(now), self._lanes, self._recovery)
         for owner in self._lanes.retire(now):
             self._recovery.remember(owner)
-        return FreshOwner(self._owners.next(), self._recovery)
+        return FreshOwner(self._owners.next(), generation, self._recovery)
 
     async def _ask(self, owner: str, body: dict[str, Any], asking: Asking) -> HttpAnswer:
         timeout = body["wait"] + POLL_GRACE if "wait" in body else CALL_TIMEOUT
@@ -127,9 +128,13 @@ class Leasing:
             asking.lost()
         raise trouble(answer, self._clock.wall())
 
-    def _leased(self, found: LeasedTasks, owner: str, asked: Moment, answer: HttpAnswer) -> Leased:
+    def _leased(
+        self, found: LeasedTasks, owner: str, asked: Moment, answer: HttpAnswer, generation: Generation
+    ) -> Leased:
         def lease(task: Task) -> Lease:
             expires, ends_at = lease_end(task.lease_expires, asked, answer.headers)
+            if generation.fenced:
+                return FencedLease(task=task, owner=owner, expires=expires, ends_at=ends_at, generation=generation)
             return Lease(task=task, owner=owner, expires=expires, ends_at=ends_at)
 
         if found.nameless and not self._told_nameless:
@@ -147,7 +152,8 @@ class Leasing:
         for lease in _all(leased):
             if (moment := due[lease.task.id]) is not None:
                 _log.debug("task handed out before its time, it goes back", task=lease.task.id, seconds=moment - now)
-                self._give_backs.add(lease.task.id, due=moment, ends_at=lease.ends_at)
+                fence = lease.fence if isinstance(lease, FencedLease) else None
+                self._give_backs.add(lease.task.id, due=moment, ends_at=lease.ends_at, fence=fence)
         return Leased(
             leases=[lease for lease in leased.leases if due[lease.task.id] is None],
             unusable=[broken for broken in leased.unusable if due[broken.lease.task.id] is None],
@@ -167,8 +173,10 @@ def _all(leased: Leased) -> list[Lease]:
 
 def _body(request: LeaseRequest, limit: int, generation: Generation) -> dict[str, Any]:
     body: dict[str, Any] = {"limit": limit}
-    if generation.features.class_filter and request.task_classes:
-        body["taskClasses"] = list(request.task_classes)
+    if generation.features.class_filter and request.classes.only:
+        body["taskClasses"] = list(request.classes.only)
+    if generation.features.class_exclusion and request.classes.without:
+        body["excludeTaskClasses"] = list(request.classes.without)
     if (wait := min(request.wait, generation.features.long_poll)) > 0:
         body["wait"] = wait
     return body

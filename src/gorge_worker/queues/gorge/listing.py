@@ -42,10 +42,11 @@ class LeasedRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A task that is leased under one of the owners asked for; `seconds_left` of its lease."""
+    """A task that is leased under one of the owners asked for; `seconds_left` of its lease, which ends at `expires`."""
 
     task_id: int
     owner: str
+    expires: int
     seconds_left: float
 
 
@@ -62,7 +63,7 @@ async def find_leased(wire: Wire, owners: Collection[str], clock: Clock) -> list
         now = queue_clock(answer.headers, clock.wall())
         for row in rows:
             if row.lease_owner in owners and row.lease_expires and row.lease_expires - now > ENDS_SOON:
-                found[row.id] = Found(row.id, row.lease_owner or "", row.lease_expires - now)
+                found[row.id] = Found(row.id, row.lease_owner or "", row.lease_expires, row.lease_expires - now)
         ids = frozenset(row.id for row in rows)
         if last_ids and ids and not ids & last_ids:  # so many have left that some were passed over
             offset, last_ids = max(0, offset - PAGE), frozenset() if offset <= PAGE else last_ids

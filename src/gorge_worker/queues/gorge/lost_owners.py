@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import structlog
 
+from gorge_worker.queues.gorge.meta import Generation
+
 LOOKS = (1.0, 60.0)
 """Seconds after the call: when its tasks are looked for. The second time is for a queue that was still at work on
 it, longer than the worker had waited for the answer."""
@@ -17,6 +19,7 @@ _log = structlog.get_logger()
 class _Lost(msgspec.Struct):
     at: float
     away: float
+    generation: Generation | None
     looks: int = 0
 
 
@@ -26,9 +29,9 @@ class LostOwners:
     def __init__(self) -> None:
         self._lost: dict[str, _Lost] = {}
 
-    def add(self, owner: str, now: float, away: float) -> None:
-        """What is found under the owner goes back for `away` seconds."""
-        self._lost[owner] = _Lost(now, away)
+    def add(self, owner: str, now: float, away: float, generation: Generation | None = None) -> None:
+        """What is found under the owner goes back for `away` seconds, in the words of the generation."""
+        self._lost[owner] = _Lost(now, away, generation)
         if len(self._lost) > MOST:
             oldest = next(iter(self._lost))
             del self._lost[oldest]
@@ -44,6 +47,9 @@ class LostOwners:
 
     def away(self, owner: str) -> float:
         return self._lost[owner].away if owner in self._lost else 0.0
+
+    def generation(self, owner: str) -> Generation | None:
+        return self._lost[owner].generation if owner in self._lost else None
 
     def all(self) -> list[str]:
         return list(self._lost)

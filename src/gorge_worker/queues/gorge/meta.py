@@ -12,6 +12,7 @@ from gorge_worker.clock import Clock
 from gorge_worker.errors import QueueTrouble
 from gorge_worker.http_client import HttpError
 from gorge_worker.queues.gorge.envelope import UNREADABLE, Data, trouble
+from gorge_worker.queues.gorge.queue_time import LEASE_DURATION
 from gorge_worker.queues.gorge.wire import Wire
 from gorge_worker.queues.protocol import LONG_POLL, Features
 
@@ -19,15 +20,24 @@ _log = structlog.get_logger()
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
-    """What `GET /api/queue/meta` tells. Here generation 1's fenced reports will find that they are understood."""
+    """What `GET /api/queue/meta` tells.
+
+    `fenced`: reports and renewals name the lease that they are made under, and count under no other. `release` is an
+    outcome that puts a task back at once. A lease lasts `lease_duration` seconds.
+    """
 
     execution_version: int = 0
+    fenced: bool = False
+    release: bool = False
+    lease_duration: int = LEASE_DURATION
     features: Features = Features()
     hides_leases: bool = False
     """A queue without meta is the Go server of generation 0, whose leases need lanes (queue contract, facts 3, 4)
     and which does not keep the wait of a failed task (fact 2)."""
 
 
+LONGEST_RENEWAL = 604_800
+"""Seconds; a queue renews for no longer (queue contract)."""
 PLAIN = Generation(hides_leases=True)
 
 
@@ -38,8 +48,15 @@ know when in between it was leased."""
 
 class _Meta(msgspec.Struct, rename="camel"):
     execution_version: int
+    lease_outcomes: bool | None = None
     long_poll: bool | None = None
     lease_duration: int | None = None
+    exclude_task_classes: bool | None = None
+    release: bool | None = None
+
+    @property
+    def is_fenced(self) -> bool:
+        return self.execution_version >= 1 and bool(self.lease_outcomes)
 
     def longest_poll(self) -> float:
         if not self.long_poll:
@@ -95,7 +112,15 @@ class Meta:
             raise trouble(answer, self._clock.wall()) from error
         return Generation(
             execution_version=meta.execution_version,
-            features=Features(class_filter=True, long_poll=meta.longest_poll()),
+            fenced=meta.is_fenced,
+            release=bool(meta.release),
+            lease_duration=min(max(meta.lease_duration or LEASE_DURATION, 1), LONGEST_RENEWAL),
+            features=Features(
+                class_filter=True,
+                class_exclusion=bool(meta.exclude_task_classes),
+                renews=meta.is_fenced,
+                long_poll=meta.longest_poll(),
+            ),
         )
 
     def _tell(self, generation: Generation) -> None:
@@ -103,6 +128,7 @@ class Meta:
         _log.info(
             "connected to the queue",
             execution_version=generation.execution_version,
+            fenced=generation.fenced,
             class_filter=generation.features.class_filter,
             long_poll=generation.features.long_poll,
         )

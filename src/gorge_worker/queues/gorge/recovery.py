@@ -11,10 +11,12 @@ import structlog
 
 from gorge_worker.clock import Clock
 from gorge_worker.errors import QueueTrouble
+from gorge_worker.queues.gorge.fences import Fence
 from gorge_worker.queues.gorge.give_backs import GiveBacks
 from gorge_worker.queues.gorge.lanes import Lane, Lanes
 from gorge_worker.queues.gorge.listing import NoListing, find_leased
 from gorge_worker.queues.gorge.lost_owners import LostOwners
+from gorge_worker.queues.gorge.meta import Generation
 from gorge_worker.queues.gorge.wire import Wire
 
 PATIENCE = 30.0
@@ -46,11 +48,11 @@ class Recovery:
         self._told_trouble = False
         self._told_no_listing = False
 
-    def remember(self, owner: str, away: float = 0.0) -> None:
+    def remember(self, owner: str, away: float = 0.0, generation: Generation | None = None) -> None:
         """A lease call under this owner, which is not used again, was not answered in full: what it has leased goes
-        back for `away` seconds.
+        back for `away` seconds, in the words of the generation (None: the first).
         """
-        self._lost.add(owner, self._clock.boottime(), away)
+        self._lost.add(owner, self._clock.boottime(), away, generation)
         self._watch_lost()
 
     def _watch_lost(self) -> None:
@@ -165,7 +167,11 @@ class Recovery:
             if row.task_id not in known.get(row.owner, ()):
                 ends_at = now + row.seconds_left
                 self._lanes.hold(row.owner, row.task_id, ends_at)
-                self._give_backs.add(row.task_id, due=now + self._lost.away(row.owner), ends_at=ends_at)
+                due, generation = now + self._lost.away(row.owner), self._lost.generation(row.owner)
+                fence = None
+                if generation and generation.fenced:
+                    fence = Fence(row.task_id, row.owner, row.expires, generation.release)
+                self._give_backs.add(row.task_id, due=due, ends_at=ends_at, fence=fence)
         return True
 
     async def close(self) -> None:

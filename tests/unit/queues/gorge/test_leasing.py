@@ -16,7 +16,7 @@ from gorge_worker.http_client import AnswerTooLarge, HttpAnswer, NoAnswer, NotSe
 from gorge_worker.model import Outcome
 from gorge_worker.queues.gorge import GorgeQueue, adapter
 from gorge_worker.queues.owners import OwnerNames
-from gorge_worker.queues.protocol import Features, Leased, LeaseRequest, Report
+from gorge_worker.queues.protocol import ClassFilter, Features, Leased, LeaseRequest, Report
 
 META = data({"executionVersion": 0, "longPoll": True})
 OLD_META = data({"executionVersion": 1})
@@ -48,7 +48,7 @@ def owners(http: ScriptedHttp) -> list[str]:
 
 async def test_a_plain_queue_is_asked_for_a_limit_and_nothing_else() -> None:
     http, queue = make()
-    await lease(queue, task_classes=("Some",), wait=25.0)
+    await lease(queue, classes=ClassFilter(("Some",)), wait=25.0)
     [call] = http.at("lease")
     assert call.body == {"limit": 4}
     assert call.headers["Content-Type"] == "application/json"
@@ -58,7 +58,7 @@ async def test_a_plain_queue_is_asked_for_a_limit_and_nothing_else() -> None:
 
 async def test_a_queue_with_meta_gets_classes_and_a_wait() -> None:
     http, queue = make(META)
-    await lease(queue, task_classes=("Some", "Other"), wait=25.9)
+    await lease(queue, classes=ClassFilter(("Some", "Other")), wait=25.9)
     [call] = http.at("lease")
     assert call.body == {"limit": 4, "taskClasses": ["Some", "Other"], "wait": 25}
     assert call.timeout == 35

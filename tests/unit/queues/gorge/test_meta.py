@@ -54,8 +54,28 @@ async def test_meta_tells_what_the_queue_can_do(version: int, long_poll: bool | 
     http.always["meta"] = data({"executionVersion": version, "longPoll": long_poll, "leaseOutcomes": True})
     generation = await meta.known()
     assert generation.execution_version == version
-    assert generation.features == Features(class_filter=True, long_poll=25.0 if long_poll else 0.0)
+    assert generation.fenced == bool(version)
+    poll = 25.0 if long_poll else 0.0
+    assert generation.features == Features(class_filter=True, renews=bool(version), long_poll=poll)
     assert not generation.hides_leases
+
+
+async def test_extensions_are_used_where_they_are_announced() -> None:
+    http, meta = make()
+    http.script("meta", data({"executionVersion": 1, "leaseOutcomes": True}))
+    plain = await meta.known()
+    assert (plain.release, plain.features.class_exclusion, plain.lease_duration) == (False, False, 7200)
+    meta.forget()
+    told = {"release": True, "excludeTaskClasses": True, "leaseDuration": 300}
+    http.script("meta", data({"executionVersion": 1, "leaseOutcomes": True, **told}))
+    rich = await meta.known()
+    assert (rich.release, rich.features.class_exclusion, rich.lease_duration) == (True, True, 300)
+
+
+async def test_a_later_version_without_lease_outcomes_is_spoken_to_as_the_first() -> None:
+    http, meta = make()
+    http.always["meta"] = data({"executionVersion": 1, "leaseOutcomes": False})
+    assert not (await meta.known()).fenced
 
 
 async def test_it_is_asked_once_and_again_after_trouble() -> None:
