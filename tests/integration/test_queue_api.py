@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from support.fake_service import NOW, FakeService
 from support.web import Server, queue_server
 
+from gorge_worker.queues.protocol import ANY, ClassFilter
 from gorge_worker.queues.store import StoreError
 
 TASK = {
@@ -77,7 +78,12 @@ async def test_lease_hands_out_tasks_with_data_and_owner() -> None:
             TASK | LEASED | {"data": '{"a":1}'},
             TASK | LEASED | {"id": 2, "dataID": 2, "data": ""},
         ]
-    assert service.arguments("lease") == {"owner": "o", "limit": 9, "task_classes": ("ExampleWorker",), "wait": 0.0}
+    assert service.arguments("lease") == {
+        "owner": "o",
+        "limit": 9,
+        "classes": ClassFilter(("ExampleWorker",)),
+        "wait": 0.0,
+    }
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"limit":null,"taskClasses":null,"wait":null,"unknown":{"x":[]}}'])
@@ -85,7 +91,7 @@ async def test_a_lease_body_may_say_nothing(body: bytes) -> None:
     service = FakeService()
     async with queue_server(service) as server:
         assert (await server.post("lease", body, headers={"X-Lease-Owner": "o"})).data() == []
-    assert service.arguments("lease") == {"owner": "o", "limit": 1, "task_classes": (), "wait": 0.0}
+    assert service.arguments("lease") == {"owner": "o", "limit": 1, "classes": ANY, "wait": 0.0}
 
 
 async def test_a_lease_without_an_owner_gets_one_from_the_callers_address() -> None:
@@ -232,8 +238,15 @@ async def test_stats_and_meta_have_the_contracts_shape() -> None:
     async with queue_server(service) as server:
         stats = {"activeCount": 1, "leasedCount": 2, "archivedCount": 3, "failedCount": 4}
         assert (await server.get("/api/queue/stats")).data() == stats
-        meta = (await server.get("/api/queue/meta")).body
-        assert meta == b'{"data":{"executionVersion":0,"leaseOutcomes":false,"longPoll":true,"leaseDuration":7200}}'
+        assert (await server.get("/api/queue/meta")).data() == {
+            "executionVersion": 1,
+            "leaseOutcomes": True,
+            "leaseDuration": 7200,
+            "longPoll": True,
+            "excludeTaskClasses": True,
+            "release": True,
+            "enqueueEvent": True,
+        }
 
 
 async def test_a_listing_is_without_data_and_paged() -> None:

@@ -13,6 +13,7 @@ from stores.factories import add_many, leased_ids, new
 from support.waiting import until
 
 from gorge_worker.clock import SystemClock
+from gorge_worker.queues.protocol import ClassFilter
 from gorge_worker.queues.service import QueueService
 from gorge_worker.queues.sqlite import SqliteStore
 
@@ -90,7 +91,7 @@ async def test_a_waiting_lease_finds_a_task_of_another_process(tmp_path: Path) -
     path = tmp_path / "queue.db"
     store = await open_store(path)
     service = QueueService(store, lease_duration=100, clock=SystemClock(), rng=random.Random())
-    waiting = asyncio.create_task(service.lease(owner="me", limit=1, task_classes=("Theirs",), wait=30))
+    waiting = asyncio.create_task(service.lease(owner="me", limit=1, classes=ClassFilter(("Theirs",)), wait=30))
     ids = await child(path, "add", 1)
     await until(waiting.done, within=5, what="the waiting lease is answered")
     assert [task.id for task in waiting.result()] == ids
@@ -102,7 +103,7 @@ async def test_many_waiting_leases_and_tasks_at_once_on_a_real_file(tmp_path: Pa
     store = await open_store(tmp_path / "queue.db")
     service = QueueService(store, lease_duration=100, clock=SystemClock(), rng=random.Random())
     waiting = [
-        asyncio.create_task(service.lease(owner=f"owner {n}", limit=2, task_classes=("AB"[n % 2],), wait=30))
+        asyncio.create_task(service.lease(owner=f"owner {n}", limit=2, classes=ClassFilter(("AB"[n % 2],)), wait=30))
         for n in range(40)
     ]
     ids = [task.id for n in range(80) for task in await service.enqueue([new("AB"[n % 2])])]

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from gorge_worker.model import ArchivedTask, ArchiveResult, NewTask, Task
-from gorge_worker.queues.checks import check_new_task
-from gorge_worker.queues.store import NoSuchTask, StoreError, StoreStats
+from gorge_worker.model import ArchivedTask, ArchiveResult, Lease, NewTask, Task
+from gorge_worker.queues.checks import check_event_id, check_new_task
+from gorge_worker.queues.protocol import ANY, ClassFilter, Receipt, Report, ReportResult
+from gorge_worker.queues.store import NoSuchTask, Renewed, StoreError, StoreStats
 
 NOW = 1_700_000_000
 
@@ -23,6 +24,7 @@ class FakeService:
 
     def __init__(self) -> None:
         self.active: dict[int, Task] = {}
+        self.receipt = ReportResult(Receipt.ACCEPTED)
         self.given_back: list[int] = []
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.trouble: StoreError | None = None
@@ -77,10 +79,8 @@ class FakeService:
             for task in tasks
         ]
 
-    async def lease(
-        self, *, owner: str, limit: int, task_classes: tuple[str, ...] = (), wait: float = 0.0
-    ) -> list[Task]:
-        self._asked("lease", owner=owner, limit=limit, task_classes=task_classes, wait=wait)
+    async def lease(self, *, owner: str, limit: int, classes: ClassFilter = ANY, wait: float = 0.0) -> list[Task]:
+        self._asked("lease", owner=owner, limit=limit, classes=classes, wait=wait)
         self.waiting += 1
         try:
             async with asyncio.timeout(wait or None):
@@ -101,6 +101,23 @@ class FakeService:
             self.active[task.id] = msgspec.structs.replace(task, lease_owner=None, lease_expires=None)
             self.given_back.append(task.id)
         self._changed.set()
+
+    async def enqueue_event(self, event_id: str, task: NewTask) -> Task:
+        self._asked("enqueue_event", event_id=event_id, task=task)
+        check_event_id(event_id)
+        return (await self.enqueue([task]))[0]
+
+    async def supports_events(self) -> bool:
+        self._asked("supports_events")
+        return True
+
+    async def renew(self, leases: Sequence[Lease], duration: int) -> list[Renewed]:
+        self._asked("renew", leases=leases, duration=duration)
+        return [Renewed(self.active.get(lease.task.id), "gone") for lease in leases]
+
+    async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
+        self._asked("report", reports=reports)
+        return [self.receipt for _ in reports]
 
     async def complete(self, task_id: int, duration: int) -> ArchivedTask:
         self._asked("complete", task_id=task_id, duration=duration)

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from gorge_worker.model import NewTask
-from gorge_worker.queues.store import MAX_CLASS_BYTES, MAX_OWNER_BYTES, MAX_PHID_BYTES, MAX_UNSIGNED, BadTask
+from gorge_worker.queues.protocol import ClassFilter
+from gorge_worker.queues.store import (
+    MAX_CLASS_BYTES,
+    MAX_EVENT_BYTES,
+    MAX_OWNER_BYTES,
+    MAX_PHID_BYTES,
+    MAX_UNSIGNED,
+    BadTask,
+)
 
 _PRINTABLE = 2**64
 """Numbers from here on are not shown: Python refuses to print the longest ones."""
@@ -30,6 +38,11 @@ def check_owner(owner: str) -> None:
     _check_name("leaseOwner", owner, MAX_OWNER_BYTES)
 
 
+def check_event_id(event_id: str) -> None:
+    """Raises BadTask when `event_id` can't name an event."""
+    _check_name("eventID", event_id, MAX_EVENT_BYTES)
+
+
 def can_be_class(name: str) -> bool:
     """False for what no task's class can be: a filter that names it asks for nothing."""
     try:
@@ -37,6 +50,14 @@ def can_be_class(name: str) -> bool:
     except BadTask:
         return False
     return True
+
+
+def storable_filter(classes: ClassFilter) -> ClassFilter | None:
+    """The filter with only such classes as tasks can have, each once and in order; None where it asks for nothing."""
+    only = tuple(dict.fromkeys(name for name in classes.only if can_be_class(name) and classes.wants(name)))
+    if classes.only:
+        return ClassFilter(only=only) if only else None
+    return ClassFilter(without=tuple(sorted(filter(can_be_class, set(classes.without)))))
 
 
 def _check_name(column: str, value: object, most: int) -> None:

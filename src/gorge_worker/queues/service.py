@@ -9,9 +9,9 @@ from collections.abc import Coroutine, Sequence
 import structlog
 
 from gorge_worker.clock import Clock
-from gorge_worker.model import ArchivedTask, NewTask, Task, Verdict
-from gorge_worker.queues.protocol import Receipt, Report, ReportResult
-from gorge_worker.queues.store import StoreError, StoreLease, StoreStats, TaskStore
+from gorge_worker.model import ArchivedTask, Lease, NewTask, Task, Verdict
+from gorge_worker.queues.protocol import ANY, ClassFilter, Receipt, Report, ReportResult
+from gorge_worker.queues.store import Renewed, StoreError, StoreLease, StoreStats, TaskStore
 from gorge_worker.queues.waiters import RECHECK, Grant, Waiter, Waiters
 
 log = structlog.get_logger()
@@ -32,24 +32,28 @@ class QueueService:
     def __init__(self, store: TaskStore, *, lease_duration: int, clock: Clock, rng: random.Random) -> None:
         self._store = store
         self.lease_duration = lease_duration
+        self.shared = store.shared
         self._clock = clock
         self._returning: set[asyncio.Task[None]] = set()
         self._waiters = Waiters(
             lease=self._lease_now, next_due=store.next_due, unwanted=self.give_back, clock=clock, rng=rng
         )
 
-    async def lease(
-        self, *, owner: str, limit: int, task_classes: tuple[str, ...] = (), wait: float = 0.0
-    ) -> list[Task]:
-        """Leases at most `limit` tasks of the named classes (empty: of any).
+    async def lease(self, *, owner: str, limit: int, classes: ClassFilter = ANY, wait: float = 0.0) -> list[Task]:
+        """Leases at most `limit` tasks of the wanted classes.
 
         Where there is none it waits for one, `wait` seconds, at most MAX_WAIT. Raises StoreError and BadTask.
         """
-        return (await self.grant(owner=owner, limit=limit, task_classes=task_classes, wait=wait)).tasks
+        return (await self.grant(owner=owner, limit=limit, classes=classes, wait=wait)).tasks
 
-    async def grant(self, *, owner: str, limit: int, task_classes: tuple[str, ...] = (), wait: float = 0.0) -> Grant:
-        """As `lease`, and tells when the store was asked: the moment from which to count down what it leased."""
-        wanted = StoreLease(owner=owner, limit=limit, duration=self.lease_duration, task_classes=task_classes)
+    async def grant(
+        self, *, owner: str, limit: int, classes: ClassFilter = ANY, wait: float = 0.0, duration: int | None = None
+    ) -> Grant:
+        """As `lease`, and tells when the store was asked: the moment from which to count down what it leased.
+
+        `duration` in seconds, None for the service's own.
+        """
+        wanted = StoreLease(owner=owner, limit=limit, duration=duration or self.lease_duration, classes=classes)
         attempt = asyncio.create_task(self._lease_now(wanted))
         try:
             grant = await asyncio.shield(attempt)
@@ -78,6 +82,17 @@ class QueueService:
         added = await self._store.enqueue(tasks)
         self._waiters.notify({task.task_class for task in added})
         return added
+
+    async def enqueue_event(self, event_id: str, task: NewTask) -> Task:
+        added = await self._store.enqueue_event(event_id, task)
+        self._waiters.notify({added.task_class})
+        return added
+
+    async def supports_events(self) -> bool:
+        return await self._store.supports_events()
+
+    async def renew(self, leases: Sequence[Lease], duration: int) -> list[Renewed]:
+        return await self._store.renew(leases, duration)
 
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
         results = await self._store.report(reports)

@@ -12,8 +12,8 @@ from typing import Protocol
 import msgspec
 
 from gorge_worker.errors import GorgeWorkerError
-from gorge_worker.model import ArchivedTask, NewTask, Task
-from gorge_worker.queues.protocol import Report, ReportResult
+from gorge_worker.model import ArchivedTask, Lease, NewTask, Task
+from gorge_worker.queues.protocol import ANY, ClassFilter, Report, ReportResult
 
 YIELD_OWNER = "(yield)"
 """The owner of a yielded task (PhabricatorWorker::YIELD_OWNER): it counts no failure and can be awakened."""
@@ -29,6 +29,7 @@ AWAKEN_WINDOW = 3600
 MAX_CLASS_BYTES = 64
 MAX_OWNER_BYTES = 64
 MAX_PHID_BYTES = 64
+MAX_EVENT_BYTES = 255
 MAX_UNSIGNED = 2**32 - 1
 """The largest value of an `int unsigned` column: ids, priorities, epochs."""
 
@@ -49,13 +50,32 @@ class BadTask(GorgeWorkerError):
     """A value that no column can hold; the message names it. Nothing was written."""
 
 
+class EventConflict(GorgeWorkerError):
+    """The event was enqueued before, with another task."""
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(f"the event {event_id!r:.80} was enqueued before with another task")
+        self.event_id = event_id
+
+
+class NotSupported(GorgeWorkerError):
+    """The store has no place for it; the message says what is not possible."""
+
+
 class StoreLease(msgspec.Struct, frozen=True, kw_only=True):
-    """What to lease: at most `limit` (1 or more) tasks of the named classes, empty for any, for `owner`."""
+    """What to lease: at most `limit` (1 or more) tasks of the wanted classes for `owner`, for `duration` seconds."""
 
     owner: str
     limit: int
     duration: int
-    task_classes: tuple[str, ...] = ()
+    classes: ClassFilter = ANY
+
+
+class Renewed(msgspec.Struct, frozen=True):
+    """What became of renewing a lease: the task as it stands now, without data, or None and why it is lost."""
+
+    task: Task | None
+    reason: str = ""
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +90,24 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
 class TaskStore(Protocol):
     """Keeps tasks. Every method may raise StoreError; what has returned is durable."""
 
+    @property
+    def shared(self) -> bool:
+        """Whether tasks come from others as well, as Phorge's do, so that only asking tells whether there are some."""
+        ...
+
     async def enqueue(self, tasks: Sequence[NewTask]) -> list[Task]:
         """Adds tasks, all or none, and returns them in order. Raises BadTask."""
         ...
+
+    async def enqueue_event(self, event_id: str, task: NewTask) -> Task:
+        """Adds a task once: the same id with the same task gives back, however often, the task as it was first added.
+
+        `event_id` has 1 to MAX_EVENT_BYTES bytes. Raises BadTask, EventConflict for the same id with another task, and
+        NotSupported where `supports_events` is false.
+        """
+        ...
+
+    async def supports_events(self) -> bool: ...
 
     async def lease(self, wanted: StoreLease) -> list[Task]:
         """Leases tasks under an owner: new ones by priority and id, due ones (expired, retried, yielded) by
@@ -80,8 +115,15 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def next_due(self, task_classes: tuple[str, ...]) -> int | None:
+    async def next_due(self, classes: ClassFilter) -> int | None:
         """The earliest epoch second at which a waiting task of these classes can be leased, None for never."""
+        ...
+
+    async def renew(self, leases: Sequence[Lease], duration: int) -> list[Renewed]:
+        """Moves the ends of leases to `duration` seconds from now, never backwards, in one transaction.
+
+        Each is guarded as a report is; the new `leaseExpires` is the lease's third part from then on.
+        """
         ...
 
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from gorge_worker.clock import Clock
 from gorge_worker.model import Task
+from gorge_worker.queues.protocol import ANY, ClassFilter
 from gorge_worker.queues.store import StoreLease
 
 RECHECK = 1.0
@@ -34,7 +35,7 @@ class Waiter:
         self.answer: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
 
     def wants(self, task_class: str) -> bool:
-        return not self.wanted.task_classes or task_class in self.wanted.task_classes
+        return self.wanted.classes.wants(task_class)
 
 
 class Waiters:
@@ -49,7 +50,7 @@ class Waiters:
         self,
         *,
         lease: Callable[[StoreLease], Awaitable[Grant]],
-        next_due: Callable[[tuple[str, ...]], Awaitable[int | None]],
+        next_due: Callable[[ClassFilter], Awaitable[int | None]],
         unwanted: Callable[[Sequence[Task]], None],
         clock: Clock,
         rng: random.Random,
@@ -116,10 +117,7 @@ class Waiters:
 
     async def _until_due(self) -> float:
         """Seconds until a round, at most RECHECK; 0 or less when there is something to lease now."""
-        filters = [waiter.wanted.task_classes for waiter in self._line]
-        # One that takes any class makes the others' filters irrelevant.
-        classes = () if () in filters else tuple({name for names in filters for name in names})
-        due = await self._next_due(classes)
+        due = await self._next_due(ClassFilter.union(waiter.wanted.classes for waiter in self._line))
         recheck = self._recheck()
         return recheck if due is None else min(due - self._clock.wall(), recheck)
 
@@ -129,21 +127,21 @@ class Waiters:
     async def _round(self) -> bool:
         """Serves those in line for whom there is something; True when somebody got something."""
         served = False
-        exhausted: set[tuple[str, ...]] = set()
+        exhausted: set[ClassFilter] = set()
         size = 1
         while picked := self._pick(size, exhausted):
             counts = await asyncio.gather(*(self._offer(waiter) for waiter in picked))
             for waiter, count in zip(picked, counts, strict=True):
                 served = served or count > 0
                 if count < waiter.wanted.limit:
-                    exhausted.add(waiter.wanted.task_classes)
+                    exhausted.add(waiter.wanted.classes)
             size *= 2
         return served
 
-    def _pick(self, size: int, exhausted: set[tuple[str, ...]]) -> list[Waiter]:
-        if () in exhausted:
+    def _pick(self, size: int, exhausted: set[ClassFilter]) -> list[Waiter]:
+        if ANY in exhausted:
             return []
-        return list(islice((one for one in self._line if one.wanted.task_classes not in exhausted), size))
+        return list(islice((one for one in self._line if one.wanted.classes not in exhausted), size))
 
     async def _offer(self, waiter: Waiter) -> int:
         """Leases for one call; returns how many tasks it got."""

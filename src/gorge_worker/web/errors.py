@@ -22,27 +22,35 @@ _CODES = {
     404: "ERR_NOT_FOUND",
     405: "ERR_METHOD_NOT_ALLOWED",
     408: "ERR_TIMEOUT",
+    409: "ERR_LEASE_CONFLICT",
     413: "ERR_TOO_LARGE",
     415: "ERR_UNSUPPORTED_MEDIA_TYPE",
     417: "ERR_EXPECTATION_FAILED",
     431: "ERR_HEADERS_TOO_LARGE",
     500: "ERR_INTERNAL",
+    501: "ERR_NOT_SUPPORTED",
 }
 
 AnyHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Refused(GorgeWorkerError):
-    """Raised by whatever finds a request unacceptable: the status, and a message for the caller to read."""
+    """Raised by whatever finds a request unacceptable: the status, and a message for the caller to read.
 
-    def __init__(self, status: int, message: str) -> None:
+    The status decides the code, where no other is given.
+    """
+
+    def __init__(self, status: int, message: str, code: str | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.code = code
 
 
-def error_answer(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> web.Response:
-    """An answer in the error envelope; the status decides the code."""
-    error = {"code": _CODES[status], "message": message}
+def error_answer(
+    status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """An answer in the error envelope; the status decides the code, where no other is given."""
+    error = {"code": code or _CODES[status], "message": message}
     return json_answer({"error": error}, status=status, headers=headers)
 
 
@@ -56,7 +64,7 @@ def enveloped(handler: AnyHandler) -> AnyHandler:
         try:
             return await handler(request)
         except Refused as refused:
-            return error_answer(refused.status, str(refused))
+            return error_answer(refused.status, str(refused), code=refused.code)
         except web.HTTPException as raised:
             return _translated(request, raised)
         except ConnectionError:

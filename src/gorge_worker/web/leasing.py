@@ -60,7 +60,7 @@ class Leasing:
         try:
             async with wait:
                 return await self._service.lease(
-                    owner=owner, limit=places, task_classes=classes, wait=0.0 if self._stopped else patience
+                    owner=owner, limit=places, classes=classes, wait=0.0 if self._stopped else patience
                 )
         except TimeoutError:
             if not wait.expired():

@@ -1,11 +1,10 @@
-"""The queue's HTTP face, generation 0 with the product's own extensions (queue-http contract)."""
+"""The queue's HTTP face: both generations, and the product's own extensions (queue-http contract)."""
 
 from __future__ import annotations
 
 import random
 from typing import TYPE_CHECKING
 
-import structlog
 from aiohttp import web
 
 from gorge_worker.web.answers import data_answer
@@ -16,28 +15,29 @@ from gorge_worker.web.leasing import Leasing
 from gorge_worker.web.queue_answers import show, show_archived, show_stats, show_whole
 from gorge_worker.web.queue_bodies import AwakenBody, CompleteBody, EnqueueBody, FailBody, TaskBody, YieldBody
 from gorge_worker.web.queue_queries import page_of, task_id_of
+from gorge_worker.web.report_bodies import EventBody
+from gorge_worker.web.reports import Reports, log_failure
 from gorge_worker.web.store_errors import store_errors
 
 if TYPE_CHECKING:
     from gorge_worker.queues.service import QueueService
-
-log = structlog.get_logger()
-
-MAX_LOGGED_MESSAGE = 500
-"""Letters of a failure's message that are worth a line in the log."""
 
 _OK = {"status": "ok"}
 
 
 def queue_app(service: QueueService, guard: Guard, rng: random.Random) -> web.Application:
     """The application that serves one queue; `rng` makes names for lease owners that give none."""
-    api, leasing = _QueueApi(service), Leasing(service, rng)
+    api, leasing, reports = _QueueApi(service), Leasing(service, rng), Reports(service)
     app = web.Application(middlewares=[guard.middleware(lambda path: path not in HEALTH_PATHS), store_errors()])
     add_health(app)
     app.add_routes(
         [
             web.post("/api/queue/enqueue", api.enqueue),
+            web.post("/api/queue/enqueue-event", api.enqueue_event),
             web.post("/api/queue/lease", leasing.lease),
+            web.post("/api/queue/finalize", reports.finalize),
+            web.post("/api/queue/resolve", reports.resolve),
+            web.post("/api/queue/renew", reports.renew),
             web.post("/api/queue/complete", api.complete),
             web.post("/api/queue/fail", api.fail),
             web.post("/api/queue/yield", api.yield_task),
@@ -54,7 +54,7 @@ def queue_app(service: QueueService, guard: Guard, rng: random.Random) -> web.Ap
 
 
 class _QueueApi:
-    """Every call but the lease: decode, ask the service, show."""
+    """Every call that needs no lease: decode, ask the service, show."""
 
     def __init__(self, service: QueueService) -> None:
         self._service = service
@@ -64,6 +64,10 @@ class _QueueApi:
         [task] = await self._service.enqueue([body.task()])
         return data_answer(show(task))
 
+    async def enqueue_event(self, request: web.Request) -> web.Response:
+        body = await decode_body(request, EventBody, most=MAX_LARGE_BODY)
+        return data_answer(show(await self._service.enqueue_event(body.event_id, body.task.task())))
+
     async def complete(self, request: web.Request) -> web.Response:
         body = await decode_body(request, CompleteBody)
         return data_answer(show_archived(await self._service.complete(body.subject(), body.microseconds())))
@@ -72,9 +76,7 @@ class _QueueApi:
         body = await decode_body(request, FailBody)
         task_id, permanent = body.subject(), bool(body.permanent)
         await self._service.fail(task_id, permanent=permanent, retry_wait=body.wait())
-        # There is no column for it: the log is the one place where it is kept.
-        message = (body.message or "")[:MAX_LOGGED_MESSAGE]
-        log.info("a failure was reported", task=task_id, permanent=permanent, reason=message)
+        log_failure(task_id, body.message, permanent=permanent)
         return data_answer(_OK)
 
     async def yield_task(self, request: web.Request) -> web.Response:
@@ -92,8 +94,17 @@ class _QueueApi:
 
     async def meta(self, _: web.Request) -> web.Response:
         """What a worker may expect of this server, and how long its leases last, in seconds."""
-        lasts = self._service.lease_duration
-        return data_answer({"executionVersion": 0, "leaseOutcomes": False, "longPoll": True, "leaseDuration": lasts})
+        return data_answer(
+            {
+                "executionVersion": 1,
+                "leaseOutcomes": True,
+                "leaseDuration": self._service.lease_duration,
+                "longPoll": True,
+                "excludeTaskClasses": True,
+                "release": True,
+                "enqueueEvent": await self._service.supports_events(),
+            }
+        )
 
     async def stats(self, _: web.Request) -> web.Response:
         return data_answer(show_stats(await self._service.stats()))

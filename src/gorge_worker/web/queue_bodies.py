@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from gorge_worker.model import NewTask
+from gorge_worker.queues.protocol import ClassFilter
 from gorge_worker.web.errors import Refused
 
 MAX_LEASE = 1000
@@ -22,6 +23,7 @@ _NAMES = {
     "task_id": "taskID",
     "task_ids": "taskIDs",
     "task_classes": "taskClasses",
+    "exclude_task_classes": "excludeTaskClasses",
     "retry_wait": "retryWait",
 }
 
@@ -48,18 +50,20 @@ class EnqueueBody(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES):
 class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, rename=_NAMES):
     limit: int | None = None
     task_classes: list[str] | None = None
+    exclude_task_classes: list[str] | None = None
     wait: float | None = None
 
     def places(self) -> int:
         """How many tasks are wanted at most."""
         return min(max(self.limit or 1, 1), MAX_LEASE)
 
-    def classes(self) -> tuple[str, ...]:
-        """The classes that are wanted, empty for any. Raises Refused."""
-        named = self.task_classes or []
-        if len(named) > MAX_CLASSES:
-            raise Refused(400, f"taskClasses names {len(named)} classes, more than {MAX_CLASSES}")
-        return tuple(named)
+    def classes(self) -> ClassFilter:
+        """The classes that are wanted. Raises Refused."""
+        lists = {"taskClasses": self.task_classes or [], "excludeTaskClasses": self.exclude_task_classes or []}
+        for name, named in lists.items():
+            if len(named) > MAX_CLASSES:
+                raise Refused(400, f"{name} names {len(named)} classes, more than {MAX_CLASSES}")
+        return ClassFilter(*map(tuple, lists.values()))
 
     def patience(self) -> float:
         """Seconds to wait for a task; the service has a bound of its own. Raises Refused."""

@@ -6,10 +6,12 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from gorge_worker.queues.store import BadTask, NoSuchTask, StoreError
+from gorge_worker.queues.store import BadTask, EventConflict, NoSuchTask, NotSupported, StoreError
 from gorge_worker.web.errors import INTERNAL, Refused
 
 log = structlog.get_logger()
+
+EVENT_CONFLICT = "ERR_EVENT_CONFLICT"
 
 
 def store_errors() -> Middleware:
@@ -26,6 +28,10 @@ def store_errors() -> Middleware:
             raise Refused(400, str(error)) from error
         except NoSuchTask as error:
             raise Refused(404, str(error)) from error
+        except EventConflict as error:
+            raise Refused(409, str(error), EVENT_CONFLICT) from error
+        except NotSupported as error:
+            raise Refused(501, str(error)) from error
         except StoreError as error:
             if route not in troubled:
                 troubled.add(route)

@@ -34,7 +34,7 @@ def test_the_defaults_are_the_contracts() -> None:
         "LOG_LEVEL": "info",
         "LOG_FORMAT": None,
         "QUEUE_LISTEN_ADDR": ListenAddress("127.0.0.1", 8090),
-        "LEASE_DURATION": 7200,
+        "LEASE_DURATION": None,
         "RETRY_WAIT": 300,
     }
 

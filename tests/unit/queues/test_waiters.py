@@ -9,6 +9,7 @@ from stores.factories import new, report_of
 from stores.service_bench import MOMENT, Bench, virtually
 
 from gorge_worker.model import Outcome, Task
+from gorge_worker.queues.protocol import ClassFilter
 from gorge_worker.queues.store import StoreError, StoreLease
 
 
@@ -142,10 +143,10 @@ async def test_a_success_without_follow_ups_wakes_nobody(bench: Bench) -> None:
     questions = 0
     real = bench.store.next_due
 
-    async def counted(task_classes: tuple[str, ...]) -> int | None:
+    async def counted(classes: ClassFilter) -> int | None:
         nonlocal questions
         questions += 1
-        return await real(task_classes)
+        return await real(classes)
 
     bench.service._waiters._next_due = counted
     waiting = bench.waiting()

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from gorge_worker.model import NewTask
+from gorge_worker.queues.protocol import ClassFilter
 from gorge_worker.web.errors import Refused
 from gorge_worker.web.queue_bodies import (
     MAX_CLASSES,
@@ -64,11 +65,11 @@ def test_a_lease_is_of_one_task_at_least_and_bounded(text: str, places: int) -> 
     ("text", "classes"), [("{}", ()), ('{"taskClasses":[]}', ()), ('{"taskClasses":["A","B"]}', ("A", "B"))]
 )
 def test_no_classes_mean_no_filter(text: str, classes: tuple[str, ...]) -> None:
-    assert lease(text).classes() == classes
+    assert lease(text).classes() == ClassFilter(classes)
 
 
 def test_a_lease_names_a_bounded_number_of_classes() -> None:
-    assert len(LeaseBody(task_classes=["A"] * MAX_CLASSES).classes()) == MAX_CLASSES
+    assert len(LeaseBody(task_classes=["A"] * MAX_CLASSES).classes().only) == MAX_CLASSES
     with pytest.raises(Refused, match="1001 classes"):
         LeaseBody(task_classes=["A"] * (MAX_CLASSES + 1)).classes()
 

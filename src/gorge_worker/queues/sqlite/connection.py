@@ -89,17 +89,25 @@ def _create_or_recognise(connection: sqlite3.Connection, path: Path) -> None:
     [version] = connection.execute("PRAGMA user_version").fetchone()
     [objects] = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if (application, version, objects) == (0, 0, 0):
-        for statement in schema.CREATE.split(";"):
-            connection.execute(statement)
+        _execute_all(connection, schema.CREATE)
     elif application != schema.APPLICATION_ID:
         raise StartError(f"{path} is another program's database: name another path")
-    elif version != schema.VERSION:
+    elif not min(schema.UPGRADES) <= version <= schema.VERSION:
         raise StartError(
             f"{path} was written by another version of gorge-worker (schema {version}, this one knows "
             f"{schema.VERSION}): use that version, or name another path"
         )
+    else:
+        for older in range(version, schema.VERSION):
+            _execute_all(connection, schema.UPGRADES[older])
     # Changes nothing, but is a write: a file that can't be written lets even BEGIN IMMEDIATE pass.
     connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+
+
+def _execute_all(connection: sqlite3.Connection, script: str) -> None:
+    """Within the transaction, unlike `executescript`."""
+    for statement in script.split(";"):
+        connection.execute(statement)
 
 
 def _make_durable(connection: sqlite3.Connection, path: Path) -> None:

@@ -13,23 +13,16 @@ from typing import Any, NamedTuple
 import structlog
 
 from gorge_worker.model import Task
+from gorge_worker.queues.rows import BROKEN_OWNER, BROKEN_REST, MAX_BROKEN
+from gorge_worker.queues.sqlite.classes import named_classes
 from gorge_worker.queues.sqlite.rows import MAX_INTEGER, find_with_data
 from gorge_worker.queues.store import MAX_UNSIGNED, StoreLease
+from gorge_worker.queues.turns import share
 
 log = structlog.get_logger()
 
 LEASE_CHARACTERS = 16 * 1024 * 1024
 """After so much data no further task is added to a lease: a few hundred huge ones must not fill anybody's memory."""
-TURN = 4
-"""Every fourth place is a due task's while there are any (contract: at least a quarter)."""
-MAX_FILTERS = 1000
-"""Class filters whose turns are remembered."""
-BROKEN_OWNER = "(broken)"
-"""The owner of a row that can't be read as a task."""
-BROKEN_REST = 86_400
-"""Seconds until such a row is looked at again: by then somebody may have repaired it."""
-MAX_BROKEN = 1000
-"""Rows that one lease sets aside; the next one goes on from there."""
 
 NEW = (
     "SELECT priority, id FROM worker_activetask INDEXED BY active_by_owner "
@@ -48,23 +41,6 @@ DUE_OF_CLASS = (
     "AND taskClass = :task_class AND leaseExpires < :now ORDER BY leaseExpires, id LIMIT :limit"
 )
 _LEASE = "UPDATE worker_activetask SET leaseOwner = ?, leaseExpires = ?, dateModified = ? WHERE id = ?"
-
-
-class Turns:
-    """Whose turn is the first place, a new task's or a due one's.
-
-    Counted for each class filter apart, so that two workers that ask in turn do not always meet the same one.
-    """
-
-    def __init__(self) -> None:
-        self._calls: dict[tuple[str, ...], int] = {}
-
-    def due_first(self, task_classes: tuple[str, ...]) -> bool:
-        """True at every fourth call of a filter."""
-        if len(self._calls) >= MAX_FILTERS:
-            self._calls.clear()
-        call = self._calls[task_classes] = (self._calls.get(task_classes, 0) + 1) % TURN
-        return call == 0
 
 
 class _Chosen(NamedTuple):
@@ -91,22 +67,21 @@ def lease(connection: sqlite3.Connection, now: int, wanted: StoreLease, *, due_f
 def _choose(connection: sqlite3.Connection, now: int, wanted: StoreLease, *, due_first: bool) -> _Chosen:
     limit = min(wanted.limit, MAX_INTEGER)
     values = {"now": now, "limit": limit}
-    new = _first(connection, (NEW, NEW_OF_CLASS), wanted.task_classes, values)
-    due = _first(connection, (DUE, DUE_OF_CLASS), wanted.task_classes, values)
-    quarter = -(-limit // TURN) if limit > 1 else int(due_first)
-    due = due[: max(quarter, limit - len(new))]
-    return _Chosen(new[: limit - len(due)], due)
+    named = named_classes(connection, wanted.classes)
+    new = _first(connection, (NEW, NEW_OF_CLASS), named, values)
+    due = _first(connection, (DUE, DUE_OF_CLASS), named, values)
+    return _Chosen(*share(new, due, limit, due_first=due_first))
 
 
 def _first(
     connection: sqlite3.Connection,
     statements: tuple[str, str],
-    task_classes: Iterable[str],
+    task_classes: Iterable[str] | None,
     values: dict[str, Any],
 ) -> list[int]:
-    """The ids of the first rows of all classes, or of the named ones."""
+    """The ids of the first rows of all classes (None), or of the named ones."""
     of_any, of_class = statements
-    if not task_classes:
+    if task_classes is None:
         return [task_id for _, task_id in connection.execute(of_any, values)]
 
     def rows() -> Iterator[tuple[Any, int]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from gorge_worker.model import Task
+from gorge_worker.queues.protocol import ClassFilter
 from gorge_worker.queues.sqlite import rows
+from gorge_worker.queues.sqlite.classes import named_classes
 from gorge_worker.queues.store import MAX_UNSIGNED, NoSuchTask, StoreStats
 
 _STATS = (
@@ -72,12 +73,12 @@ def stats(connection: sqlite3.Connection, now: int) -> StoreStats:
     return StoreStats(active=active, leased=leased, archived=archived, failed=failed)
 
 
-def next_due(connection: sqlite3.Connection, now: int, task_classes: Iterable[str]) -> int | None:
+def next_due(connection: sqlite3.Connection, now: int, classes: ClassFilter) -> int | None:
     """The earliest epoch second at which a task can be leased, `now` when one can be already, None for never."""
     values = {"now": now, "most": MAX_UNSIGNED}
-    if not task_classes:
+    if (named := named_classes(connection, classes)) is None:
         return _next_moment(connection, OF_ANY, values)
-    moments = (_next_moment(connection, OF_CLASS, values | {"task_class": name}) for name in task_classes)
+    moments = (_next_moment(connection, OF_CLASS, values | {"task_class": name}) for name in named)
     return min((moment for moment in moments if moment is not None), default=None)
 
 

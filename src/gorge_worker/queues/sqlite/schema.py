@@ -8,7 +8,7 @@ from __future__ import annotations
 
 APPLICATION_ID = 0x676F7267
 """`gorg`, in the file's header: tells this product's databases from everybody else's."""
-VERSION = 1
+VERSION = 2
 """Of the schema, in the file's header. A higher one is a newer product's, and refused."""
 
 COUNTER = "worker_activetask"
@@ -28,6 +28,15 @@ _TASK = """
     dateModified INTEGER NOT NULL
 """
 
+ADD_EVENTS = """
+    CREATE TABLE gorge_event
+        (eventID TEXT PRIMARY KEY, digest TEXT NOT NULL, task TEXT NOT NULL, dateCreated INTEGER NOT NULL)
+        WITHOUT ROWID;
+    CREATE INDEX event_created ON gorge_event (dateCreated);
+"""
+UPGRADES = {1: ADD_EVENTS}
+"""What leads from each version to the next."""
+
 CREATE = f"""
     CREATE TABLE worker_activetask ({_TASK}, failureTime INTEGER);
     CREATE TABLE worker_archivetask
@@ -44,6 +53,7 @@ CREATE = f"""
     CREATE INDEX archive_modified ON worker_archivetask (dateModified);
 
     PRAGMA application_id = {APPLICATION_ID};
+    {ADD_EVENTS}
 """
 """A lease reads an index in order and stops at its limit, with a class filter or without: a million other rows cost it
 nothing. The conditions keep each index small: a task that changes hands moves from one to another."""

@@ -14,13 +14,15 @@ from typing import Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from gorge_worker.clock import Clock
-from gorge_worker.model import ArchivedTask, ArchiveResult, NewTask, Task
-from gorge_worker.queues.checks import can_be_class, check_new_task, check_owner
-from gorge_worker.queues.protocol import Report, ReportResult
-from gorge_worker.queues.sqlite import enqueueing, garbage, leasing, outcomes, reading, reporting
+from gorge_worker.model import ArchivedTask, ArchiveResult, Lease, NewTask, Task
+from gorge_worker.queues.checks import check_event_id, check_new_task, check_owner, storable_filter
+from gorge_worker.queues.protocol import ClassFilter, Report, ReportResult
+from gorge_worker.queues.retention import PAUSE
+from gorge_worker.queues.sqlite import enqueueing, events, garbage, leasing, outcomes, reading, reporting
 from gorge_worker.queues.sqlite.connection import open_reader, open_writer
 from gorge_worker.queues.sqlite.writer import Writer
-from gorge_worker.queues.store import StoreError, StoreLease, StoreStats
+from gorge_worker.queues.store import Renewed, StoreError, StoreLease, StoreStats
+from gorge_worker.queues.turns import Turns
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,13 +36,15 @@ class SqliteStore:
     one file. Belongs to the event loop that it was opened in.
     """
 
+    shared = False
+
     def __init__(self, writer: Writer, reader: sqlite3.Connection, *, retry_wait: int, clock: Clock) -> None:
         self._writer = writer
         self._reader = reader
         self._reading = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite-reads")
         self._retry_wait = retry_wait
         self._clock = clock
-        self._turns = leasing.Turns()
+        self._turns = Turns()
         self._closed = False
         self._collector = asyncio.create_task(self._collect_garbage())
 
@@ -58,21 +62,32 @@ class SqliteStore:
             check_new_task(task)
         return await self._write(enqueueing.enqueue, tasks)
 
+    async def enqueue_event(self, event_id: str, task: NewTask) -> Task:
+        check_event_id(event_id)
+        check_new_task(task)
+        return await self._write(events.enqueue_once, event_id, task)
+
+    async def supports_events(self) -> bool:
+        return True
+
     async def lease(self, wanted: StoreLease) -> list[Task]:
         """Leases tasks (see TaskStore). Raises BadTask for an owner that no column can hold.
 
         A row that can't be read as a task is set aside (see `leasing`); the others of the lease are not affected.
         """
         check_owner(wanted.owner)
-        if (task_classes := wanted.task_classes) and not (task_classes := _storable(task_classes)):
+        if (classes := storable_filter(wanted.classes)) is None:
             return []
-        wanted = msgspec.structs.replace(wanted, task_classes=task_classes)
-        return await self._write(leasing.lease, wanted, due_first=self._turns.due_first(task_classes))
+        wanted = msgspec.structs.replace(wanted, classes=classes)
+        return await self._write(leasing.lease, wanted, due_first=self._turns.due_first(classes))
 
-    async def next_due(self, task_classes: tuple[str, ...]) -> int | None:
-        if task_classes and not (task_classes := _storable(task_classes)):
+    async def next_due(self, classes: ClassFilter) -> int | None:
+        if (storable := storable_filter(classes)) is None:
             return None
-        return await self._read(reading.next_due, self._now(), task_classes)
+        return await self._read(reading.next_due, self._now(), storable)
+
+    async def renew(self, leases: Sequence[Lease], duration: int) -> list[Renewed]:
+        return await self._write(reporting.renew, leases, duration)
 
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
         return await self._write(reporting.report, reports, self._retry_wait)
@@ -144,7 +159,7 @@ class SqliteStore:
             with contextlib.suppress(StoreError):  # the writer has logged it, and the next hour is as good
                 while await self._write(garbage.collect):
                     pass
-            await asyncio.sleep(garbage.PAUSE)
+            await asyncio.sleep(PAUSE)
 
 
 def _connect(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
@@ -154,8 +169,3 @@ def _connect(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
     except BaseException:
         writer.close()
         raise
-
-
-def _storable(task_classes: tuple[str, ...]) -> tuple[str, ...]:
-    """The classes that tasks can have, each once: SQLite refuses text that is not Unicode."""
-    return tuple(dict.fromkeys(name for name in task_classes if can_be_class(name)))

@@ -8,6 +8,7 @@ import pytest
 
 from gorge_worker.errors import StartError
 from gorge_worker.queues.sqlite import connection as module
+from gorge_worker.queues.sqlite import schema
 from gorge_worker.queues.sqlite.connection import open_reader, open_writer, savepoint
 
 
@@ -94,10 +95,25 @@ def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path, 
 def test_a_newer_versions_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "q.db"
     open_writer(path).close()
-    before = make_database(path, "PRAGMA user_version = 2")
-    with pytest.raises(StartError, match=r"q\.db was written by another version .*schema 2, this one knows 1"):
+    before = make_database(path, f"PRAGMA user_version = {schema.VERSION + 1}")
+    with pytest.raises(StartError, match=r"q\.db was written by another version .*schema 3, this one knows 2"):
         open_writer(path)
     assert path.read_bytes()[:100] == before[:100]
+
+
+def test_an_older_versions_database_is_brought_up_to_date_and_keeps_its_tasks(tmp_path: Path) -> None:
+    path = tmp_path / "q.db"
+    open_writer(path).close()
+    task = "INSERT INTO worker_activetask VALUES (7, 'A', NULL, NULL, 0, 1, 2000, NULL, NULL, 1, 1, NULL)"
+    make_database(path, "DROP TABLE gorge_event", task, "PRAGMA user_version = 1")
+    for _ in range(2):
+        connection = open_writer(path)
+        try:
+            assert connection.execute("SELECT id FROM worker_activetask").fetchall() == [(7,)]
+            assert connection.execute("SELECT count(*) FROM gorge_event").fetchone() == (0,)
+            assert connection.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+        finally:
+            connection.close()
 
 
 def test_what_is_not_a_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from stores.factories import STORES, Place, add_many, new
 from support.waiting import until
 
+from gorge_worker.queues.retention import RETENTION
 from gorge_worker.queues.sqlite import garbage
 
 
@@ -24,7 +25,7 @@ async def test_archived_tasks_go_after_a_fortnight_with_their_data_in_several_ba
         old = await add_many(store, 2 * garbage.BATCH + 5)
         for task_id in old:
             await store.cancel(task_id)
-        place.clock.epoch += garbage.RETENTION
+        place.clock.epoch += RETENTION
         recent, active = await add_many(store, 2)
         await store.complete(recent, 1)
     async with place.open() as store:
@@ -42,7 +43,7 @@ async def test_the_ids_of_data_are_not_used_again_either(tmp_path: Path) -> None
     async with place.open() as store:
         [old] = await store.enqueue([new()])
         await store.cancel(old.id)
-        place.clock.epoch += garbage.RETENTION + 1
+        place.clock.epoch += RETENTION + 1
     async with place.open() as store:
         await until(lambda: counts(tmp_path) == (0, 0), what="the old task and its data are gone")
         [fresh] = await store.enqueue([new()])

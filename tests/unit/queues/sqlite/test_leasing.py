@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from stores.factories import STORES, Place, add, leased_ids, new
 
+from gorge_worker.queues import turns
+from gorge_worker.queues.protocol import ClassFilter
 from gorge_worker.queues.sqlite import leasing
 
 
@@ -42,9 +44,9 @@ async def test_huge_new_tasks_do_not_starve_due_ones_nor_the_other_way_round(pla
 
 
 def test_turns_are_remembered_for_a_bounded_number_of_filters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leasing, "MAX_FILTERS", 3)
-    turns = leasing.Turns()
+    monkeypatch.setattr(turns, "MAX_FILTERS", 3)
+    counted = turns.Turns()
     for number in range(100):
-        turns.due_first((f"Class{number}",))
-        assert len(turns._calls) <= 3
-    assert [turns.due_first(()) for _ in range(8)].count(True) == 2
+        counted.due_first(ClassFilter((f"Class{number}",)))
+        assert len(counted._calls) <= 3
+    assert [counted.due_first(ClassFilter(())) for _ in range(8)].count(True) == 2
