@@ -19,6 +19,8 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "anywhere")
 
 DEFAULT_LIMIT = 20.0
+SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+"""Where Debian puts servers, which a user's PATH does not name."""
 MISSING = pytest.StashKey[dict[str, list[str]]]()
 
 
@@ -55,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skips a test whose commands the machine lacks; with REQUIRE_ALL=1 that is a failure."""
     for marker in item.iter_markers("needs"):
-        if missing := [command for command in marker.args if shutil.which(command) is None]:
+        if missing := [command for command in marker.args if shutil.which(command, path=SEARCH_PATH) is None]:
             if os.environ.get("REQUIRE_ALL") == "1":
                 pytest.fail(f"REQUIRE_ALL=1, and this machine lacks: {', '.join(missing)}")
             pytest.skip(f"needs {', '.join(missing)}")

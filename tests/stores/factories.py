@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import functools
+import hashlib
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+from _pytest.mark import ParameterSet
 from stores.memory import MemoryStore
+from stores.over_http import open_over_http
+from support import mariadb
 from support.leases import FixedClock
 
 from gorge_worker.clock import Clock
 from gorge_worker.model import Lease, NewTask, Outcome, Task
-from gorge_worker.queues.protocol import Report
+from gorge_worker.queues.mysql.connecting import connector
+from gorge_worker.queues.mysql.store import MysqlStore
+from gorge_worker.queues.mysql.url import mysql_address
+from gorge_worker.queues.protocol import ClassFilter, Report
 from gorge_worker.queues.sqlite import SqliteStore
 from gorge_worker.queues.store import StoreLease, TaskStore
 
@@ -30,9 +40,37 @@ async def open_sqlite(folder: Path, clock: Clock) -> TaskStore:
     return await SqliteStore.open(folder / "queue.db", retry_wait=RETRY_WAIT, clock=clock)
 
 
-STORES: dict[str, Factory] = {"memory": open_memory, "sqlite": open_sqlite}
+async def open_mariadb(folder: Path, clock: Clock) -> TaskStore:
+    """A database of the product's own; the server's clock shows what the test's does."""
+    url = mariadb.shared().create_database(_name_of(folder))
+    connect = connector(mysql_address(url), mariadb.clocked(clock.wall))
+    return MysqlStore(connect, "tests", retry_wait=RETRY_WAIT, rng=random.Random(1), create_schema=True)
+
+
+def over_http(behind: Factory) -> Factory:
+    return functools.partial(open_over_http, behind)
+
+
+STORES: dict[str, Factory] = {
+    "memory": open_memory,
+    "sqlite": open_sqlite,
+    "mariadb": open_mariadb,
+    "sqlite over HTTP": over_http(open_sqlite),
+    "mariadb over HTTP": over_http(open_mariadb),
+}
 LASTING = [name for name in STORES if name != "memory"]
 """Those that keep their tasks from one process to the next."""
+
+
+def params(names: Iterable[str]) -> list[ParameterSet]:
+    """The stores as parameters of a test, with what they need."""
+    needs = {name: [pytest.mark.needs(*mariadb.COMMANDS)] if "mariadb" in name else [] for name in names}
+    return [pytest.param(name, marks=marks) for name, marks in needs.items()]
+
+
+def _name_of(folder: Path) -> str:
+    """A database for a folder."""
+    return f"tasks_{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
 
 
 @dataclass
@@ -72,7 +110,7 @@ async def add_many(store: TaskStore, count: int) -> list[int]:
 async def lease(
     store: TaskStore, limit: int = 1, owner: str = "owner", *classes: str, duration: int = LEASE_DURATION
 ) -> list[Task]:
-    return await store.lease(StoreLease(owner=owner, limit=limit, duration=duration, task_classes=classes))
+    return await store.lease(StoreLease(owner=owner, limit=limit, duration=duration, classes=ClassFilter(classes)))
 
 
 async def leased_ids(store: TaskStore, limit: int = 1, owner: str = "owner", *classes: str) -> list[int]:

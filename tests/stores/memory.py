@@ -9,10 +9,19 @@ from typing import Any
 import msgspec
 
 from gorge_worker.clock import Clock
-from gorge_worker.model import ArchivedTask, ArchiveResult, NewTask, Priority, Task, Verdict
-from gorge_worker.queues.checks import check_new_task, check_owner
-from gorge_worker.queues.protocol import Receipt, Report, ReportResult
-from gorge_worker.queues.store import MAX_UNSIGNED, BadTask, NoSuchTask, StoreError, StoreLease, StoreStats
+from gorge_worker.model import ArchivedTask, ArchiveResult, Lease, NewTask, Priority, Task, Verdict
+from gorge_worker.queues.checks import check_event_id, check_new_task, check_owner
+from gorge_worker.queues.protocol import ClassFilter, Receipt, Report, ReportResult
+from gorge_worker.queues.store import (
+    MAX_UNSIGNED,
+    BadTask,
+    EventConflict,
+    NoSuchTask,
+    Renewed,
+    StoreError,
+    StoreLease,
+    StoreStats,
+)
 
 LOST = ReportResult(Receipt.LEASE_LOST)
 ACCEPTED = ReportResult(Receipt.ACCEPTED)
@@ -22,13 +31,16 @@ ARCHIVES = {Verdict.SUCCESS: ArchiveResult.SUCCESS, Verdict.PERMANENT_FAILURE: A
 class MemoryStore:
     """TaskStore without a file. `trouble` makes every call raise StoreError; `lease_calls` counts leases."""
 
+    shared = False
+
     def __init__(self, clock: Clock, retry_wait: int = 300) -> None:
         self.clock = clock
         self.retry_wait = retry_wait
         self.active: dict[int, Task] = {}
         self.archive: dict[int, ArchivedTask] = {}
+        self.events: dict[str, tuple[NewTask, Task]] = {}
         self.last_id = 0
-        self.turns: Counter[tuple[str, ...]] = Counter()
+        self.turns: Counter[ClassFilter] = Counter()
         self.trouble = False
         self.lease_calls = 0
 
@@ -62,30 +74,55 @@ class MemoryStore:
         self.active[task.id] = task
         return bare(task)
 
+    async def enqueue_event(self, event_id: str, task: NewTask) -> Task:
+        check_event_id(event_id)
+        check_new_task(task)
+        first, added = self.events.get(event_id) or (task, self._add(task, Priority.DEFAULT))
+        if first != task:
+            raise EventConflict(event_id)
+        self.events[event_id] = (task, added)
+        return added
+
+    async def supports_events(self) -> bool:
+        return True
+
     async def lease(self, wanted: StoreLease) -> list[Task]:
         self.lease_calls += 1
         check_owner(wanted.owner)
         now = self.now
-        matching = [one for one in self.active.values() if matches(one, wanted.task_classes)]
+        matching = [one for one in self.active.values() if wanted.classes.wants(one.task_class)]
         new = [one for one in matching if is_new(one, now)]
         due = [one for one in matching if is_due(one, now)]
         new.sort(key=lambda one: (one.priority, one.id))
         due.sort(key=lambda one: (one.lease_expires, one.id))
-        self.turns[wanted.task_classes] += 1
+        self.turns[wanted.classes] += 1
         reserved = (wanted.limit + 3) // 4
-        if wanted.limit == 1 and self.turns[wanted.task_classes] % 4:
+        if wanted.limit == 1 and self.turns[wanted.classes] % 4:
             reserved = 0
         places_due = min(len(due), max(reserved, wanted.limit - len(new)))
         chosen = new[: wanted.limit - places_due] + due[:places_due]
         expires = min(now + wanted.duration, MAX_UNSIGNED)
         return [self._change(one, lease_owner=wanted.owner, lease_expires=expires) for one in chosen]
 
-    async def next_due(self, task_classes: tuple[str, ...]) -> int | None:
+    async def next_due(self, classes: ClassFilter) -> int | None:
         now = self.now
-        matching = [one for one in self.active.values() if matches(one, task_classes)]
+        matching = [one for one in self.active.values() if classes.wants(one.task_class)]
         if any(is_new(one, now) for one in matching):
             return now
         return min((max((one.lease_expires or 0) + 1, now) for one in matching), default=None)
+
+    async def renew(self, leases: Sequence[Lease], duration: int) -> list[Renewed]:
+        return [self._renew(lease, duration) for lease in leases]
+
+    def _renew(self, lease: Lease, duration: int) -> Renewed:
+        task = self.active.get(lease.task.id)
+        if task is None or not self._holds(task, lease):
+            return Renewed(None, "lost")
+        expires = max(lease.expires, min(self.now + duration, MAX_UNSIGNED))
+        return Renewed(bare(self._change(task, lease_expires=expires)))
+
+    def _holds(self, task: Task, lease: Lease) -> bool:
+        return (task.lease_owner, task.lease_expires) == (lease.owner, lease.expires) and lease.expires >= self.now
 
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
         return [self._report(one) for one in reports]
@@ -98,7 +135,7 @@ class MemoryStore:
             repeated = done is not None and done.result == ARCHIVES.get(outcome.verdict)
             same = done is not None and (done.task.lease_owner, done.task.lease_expires) == (lease.owner, lease.expires)
             return ACCEPTED if repeated and same else LOST
-        if (task.lease_owner, task.lease_expires) != (lease.owner, lease.expires) or lease.expires < self.now:
+        if not self._holds(task, lease):
             return LOST
         try:
             for followup in outcome.followups:
@@ -197,10 +234,6 @@ class MemoryStore:
 
 def bare(task: Task) -> Task:
     return msgspec.structs.replace(task, data="")
-
-
-def matches(task: Task, task_classes: tuple[str, ...]) -> bool:
-    return not task_classes or task.task_class in task_classes
 
 
 def is_new(task: Task, now: int) -> bool:

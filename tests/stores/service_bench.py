@@ -12,6 +12,7 @@ from stores.memory import MemoryStore
 from support.virtual_time import VirtualClock, run_virtually
 
 from gorge_worker.model import NewTask, Task
+from gorge_worker.queues.protocol import ClassFilter
 from gorge_worker.queues.service import QueueService
 from gorge_worker.queues.store import StoreLease
 
@@ -49,7 +50,9 @@ class Bench:
 
     async def lease(self, limit: int = 1, *classes: str, wait: float = 20.0) -> list[int]:
         self.owners += 1
-        tasks = await self.service.lease(owner=f"owner-{self.owners}", limit=limit, task_classes=classes, wait=wait)
+        tasks = await self.service.lease(
+            owner=f"owner-{self.owners}", limit=limit, classes=ClassFilter(classes), wait=wait
+        )
         return [task.id for task in tasks]
 
     def waiting(self, limit: int = 1, *classes: str, wait: float = 20.0) -> asyncio.Task[list[int]]:

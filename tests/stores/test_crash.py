@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from stores import crashing
-from stores.factories import LASTING, STORES, Place, add, lease
+from stores.factories import LASTING, STORES, Place, add, lease, params
 
 from gorge_worker.clock import SystemClock
 from gorge_worker.queues.store import NoSuchTask, TaskStore
@@ -34,7 +34,7 @@ async def killed_after(lines: int, name: str, folder: Path) -> list[list[str]]:
     assert process.stdout is not None
     said: list[bytes] = []
     try:
-        while len(said) < lines:
+        while len(said) < lines or not any(line.startswith(b"done") for line in said):
             line = await process.stdout.readline()
             assert line, "the process has ended by itself"
             said.append(line)
@@ -55,7 +55,7 @@ async def is_active(store: TaskStore, task_id: int) -> bool:
 
 
 @pytest.mark.limit(60)
-@pytest.mark.parametrize("name", LASTING)
+@pytest.mark.parametrize("name", params(LASTING))
 @pytest.mark.parametrize("lines", [20, 150, 600])
 async def test_nothing_acknowledged_is_lost_and_nothing_is_half_done(name: str, lines: int, tmp_path: Path) -> None:
     said = await killed_after(lines, name, tmp_path)

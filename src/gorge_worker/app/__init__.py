@@ -20,11 +20,11 @@ def run_worker(settings: Settings) -> int:
     return run_service(lambda signals: serve_worker(settings, signals))
 
 
-def run_queue(settings: Settings, store_url: str, listen: ListenAddress) -> int:
+def run_queue(settings: Settings, store_url: str, listen: ListenAddress, *, create_schema: bool) -> int:
     """A queue server on a store. Raises ConfigurationError and StartError."""
     from gorge_worker.app.queue import serve_queue  # noqa: PLC0415 - see above
 
-    return run_service(lambda signals: serve_queue(settings, store_url, listen, signals))
+    return run_service(lambda signals: serve_queue(settings, store_url, listen, signals, create_schema=create_schema))
 
 
 def run_standalone(settings: Settings, data: Path) -> int:

@@ -19,10 +19,12 @@ from gorge_worker.web.serving import serve
 _log = structlog.get_logger()
 
 
-async def serve_queue(settings: Settings, store_url: str, listen: ListenAddress, signals: Signals) -> bool:
+async def serve_queue(
+    settings: Settings, store_url: str, listen: ListenAddress, signals: Signals, *, create_schema: bool = False
+) -> bool:
     """Serves a queue until a signal comes; True when it ended in good order."""
     clock, rng = SystemClock(), random.Random()  # noqa: S311 - spreads waits and names, guards nothing
-    async with open_service(settings, store_url, clock, rng) as service:
+    async with open_service(settings, store_url, clock, rng, create_schema=create_schema) as service:
         guard = Guard(listen, settings.service_token)
         _log.info("queue starts", version=__version__, store=mask_url(store_url))
         async with serve(queue_app(service, guard, rng), guard):

@@ -10,13 +10,11 @@ import structlog
 
 from gorge_worker._version import __version__
 from gorge_worker.app.process import Signals
-from gorge_worker.app.stores import open_service
+from gorge_worker.app.stores import local_queue, open_service
 from gorge_worker.app.worker import open_handlers, work
 from gorge_worker.clock import SystemClock
 from gorge_worker.config.settings import Settings
 from gorge_worker.errors import StartError
-from gorge_worker.queues.local import LocalQueue
-from gorge_worker.queues.owners import OwnerNames
 from gorge_worker.web.guard import Guard
 from gorge_worker.web.queue_api import queue_app
 from gorge_worker.web.serving import serve
@@ -37,7 +35,7 @@ async def serve_standalone(settings: Settings, data: Path, signals: Signals) -> 
         _log.info("standalone starts", version=__version__, data=str(data))
         guard = Guard(settings.queue_listen_addr, settings.service_token)
         async with serve(queue_app(service, guard, rng), guard):
-            queue = LocalQueue(service, OwnerNames(clock, rng))
+            queue = local_queue(settings, service, clock, rng)
             return await work(settings, queue, registry, signals, clock=clock, rng=rng)
 
 

@@ -15,7 +15,7 @@ from gorge_worker.app.process import Signals
 from gorge_worker.backends.conduit import ConduitClient
 from gorge_worker.clock import Clock, SystemClock
 from gorge_worker.config.settings import Settings
-from gorge_worker.config.values import mask_url
+from gorge_worker.config.values import is_store_url, mask_url
 from gorge_worker.engine.options import EngineOptions
 from gorge_worker.engine.watchdog import Watchdog
 from gorge_worker.engine.worker import Worker
@@ -112,20 +112,18 @@ async def open_handlers(settings: Settings, clock: Clock) -> AsyncIterator[Regis
 
 @asynccontextmanager
 async def _open_queue(settings: Settings, clock: Clock, rng: random.Random) -> AsyncIterator[TaskQueue]:
-    owners = OwnerNames(clock, rng)
     async with AsyncExitStack() as stack:
-        if settings.task_queue_url.startswith("sqlite:"):
-            from gorge_worker.app.stores import open_service  # noqa: PLC0415 - a worker over HTTP has no database
-            from gorge_worker.queues.local import LocalQueue  # noqa: PLC0415 - likewise
+        if is_store_url(settings.task_queue_url):
+            from gorge_worker.app.stores import local_queue, open_service  # noqa: PLC0415 - over HTTP there is no store
 
             service = await stack.enter_async_context(open_service(settings, settings.task_queue_url, clock, rng))
-            yield LocalQueue(service, owners)
+            yield local_queue(settings, service, clock, rng)
             return
         from gorge_worker.queues.gorge.adapter import GorgeQueue  # noqa: PLC0415 - and the other way round
 
         headers = _token_header(settings.task_queue_token)
         http = HttpClient(settings.task_queue_url, headers=headers, connections=QUEUE_CONNECTIONS)
-        queue = GorgeQueue(http, owners, clock, rng)
+        queue = GorgeQueue(http, OwnerNames(clock, rng), clock, rng)
         stack.push_async_callback(queue.close)
         yield queue
 

@@ -11,7 +11,7 @@ from gorge_worker.cli.http import NoAnswer, call
 from gorge_worker.cli.options import Value, read_settings
 from gorge_worker.config.kinds import BASE_URL, comma_separated_items
 from gorge_worker.config.settings import Settings
-from gorge_worker.config.values import mask_url
+from gorge_worker.config.values import is_store_url, mask_url
 from gorge_worker.errors import GorgeWorkerError
 from gorge_worker.foreign_json import decode_json
 from gorge_worker.model import NewTask
@@ -108,9 +108,10 @@ def _destination(settings: Settings, queue_url: str | None) -> tuple[str, str]:
         address = settings.queue_listen_addr
         own_token = next(iter(comma_separated_items(settings.service_token)), "")
         return f"http://{address.reachable_host}:{address.port}", settings.task_queue_token or own_token
-    if settings.task_queue_url.startswith("sqlite:"):
+    if is_store_url(settings.task_queue_url):
         raise click.UsageError(
-            "TASK_QUEUE_URL is a file, and tasks are enqueued over HTTP: name the server that serves it with --queue"
+            "TASK_QUEUE_URL is a file or a database, and tasks are enqueued over HTTP: name the server that serves it"
+            " with --queue"
         )
     return settings.task_queue_url, settings.task_queue_token
 

@@ -114,9 +114,13 @@ LISTEN_ADDRESS: Kind[ListenAddress] = Kind(
 )
 BASE_URL = _url("an http:// or https:// URL without a query, like https://phorge.example.com", parse_base_url)
 HTTP_URL = _url("an http:// or https:// URL, like http://127.0.0.1:8170", parse_http_url)
-STORE_URL = _url("sqlite:/// and a file's path, like sqlite:///queue.db", parse_store_url)
+STORE_URL = _url(
+    "sqlite:/// and a file's path, like sqlite:///queue.db, or mysql://user:password@host:3306/database",
+    parse_store_url,
+)
 QUEUE_URL = _url(
-    "an http:// or https:// URL of a queue, like http://task-queue:8090, or sqlite:/// and a file's path",
+    "an http:// or https:// URL of a queue, like http://task-queue:8090, mysql://user:password@host:3306/database, or"
+    " sqlite:/// and a file's path",
     parse_queue_url,
 )
 TOKEN: Kind[str] = Kind(

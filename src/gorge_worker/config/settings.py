@@ -64,9 +64,13 @@ class Settings(VariableSet):
     task_queue_url = Variable(
         QUEUE_URL,
         "http://task-queue:8090",
-        "Where tasks come from. `standalone` does not use it: it has its own queue.",
+        "Where tasks come from: a queue server, Phorge's own database"
+        " (`mysql://user:password@host:3306/phabricator_worker`), or a file (`sqlite:///queue.db`). `standalone` does"
+        " not use it: it has its own queue.",
     )
-    task_queue_token = Variable(TOKEN, "", "Token that is sent to the queue.")
+    task_queue_token = Variable(
+        TOKEN, "", "Token that is sent to the queue; of a database, the password, where its URL has none."
+    )
     lease_limit = Variable(whole_number(1, MOST_TASKS), "4", "Most tasks that one lease call takes.")
     poll_interval_ms = Variable(
         whole_number(1, HOUR_MS), "1000", "Longest pause between polls of an empty queue, in milliseconds."
@@ -122,11 +126,16 @@ class Settings(VariableSet):
     queue_listen_addr = Variable(
         LISTEN_ADDRESS, "127.0.0.1:8090", "Address of the queue's HTTP API, in `standalone` and `queue`."
     )
-    lease_duration = Variable(whole_number(1, WEEK), "7200", "Seconds that a lease lasts, in `standalone` and `queue`.")
+    lease_duration = Variable(
+        optional(whole_number(1, WEEK), None),
+        "",
+        "Seconds that a lease lasts. Empty: 7200 for what a queue server hands out; 300 for a worker that opens the"
+        " queue itself (a database, a file, `standalone`), which renews its leases while it executes.",
+    )
     retry_wait = Variable(
         whole_number(1, WEEK),
         "300",
-        "Seconds until a failed task is tried again unless its handler says otherwise, in `standalone` and `queue`.",
+        "Seconds until a failed task is tried again unless its handler says otherwise; a queue server has its own.",
     )
 
     @classmethod

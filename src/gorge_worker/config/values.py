@@ -11,7 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from gorge_worker.errors import ConfigurationError
 from gorge_worker.masking import MASK
+from gorge_worker.queues.mysql.url import is_mysql, mysql_address
 
 LARGEST_PORT = 65535
 
@@ -85,7 +87,13 @@ def parse_base_url(text: str) -> str:
 
 
 def parse_store_url(text: str) -> str:
-    """`sqlite:///` with a path behind it. Raises ValueError."""
+    """`sqlite:///` with a path behind it, or the URL of a MySQL or MariaDB database. Raises ValueError."""
+    if is_mysql(text):
+        try:
+            mysql_address(text)
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from None
+        return text
     if not text.startswith("sqlite:///") or text.endswith("/") or not text.isprintable():
         raise ValueError(text)
     return text
@@ -93,7 +101,12 @@ def parse_store_url(text: str) -> str:
 
 def parse_queue_url(text: str) -> str:
     """Where tasks come from: a queue server's base URL or a store's URL. Raises ValueError."""
-    return parse_store_url(text) if text.startswith("sqlite:") else parse_base_url(text)
+    return parse_store_url(text) if is_store_url(text) else parse_base_url(text)
+
+
+def is_store_url(text: str) -> bool:
+    """Whether a queue's URL names a store that this process opens itself, rather than a queue server."""
+    return text.startswith("sqlite:") or is_mysql(text)
 
 
 def mask_url(text: str) -> str:

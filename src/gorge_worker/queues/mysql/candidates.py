@@ -1,0 +1,136 @@
+"""Which tasks are first in line: new ones (no owner) by priority and id, due ones by `leaseExpires`.
+
+Both lines are read in the order of an index of Phorge's, `key_owner` and `leaseExpires`, as far as the limit, unless
+there are many rows in front that the filter does not want: those are passed over in the database, a bounded number at a
+time, and remembered (see `seen`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gorge_worker.queues.mysql.seen import SeenByFilter
+from gorge_worker.queues.mysql.session import Session, marks
+from gorge_worker.queues.protocol import ClassFilter
+
+SCAN = 10_000
+"""Rows that one look into a line passes over at most (queue contract)."""
+SPARE = 20
+"""Rows beyond the limit that are read at once: a few unwanted ones between cost no second look."""
+
+
+class Condition(NamedTuple):
+    text: str
+    values: tuple[object, ...] = ()
+
+
+class Line(NamedTuple):
+    """Rows in the order of `column`, then id; `wanted` is what makes one of them a candidate, beside its class."""
+
+    column: str
+    within: Condition
+    wanted: Condition
+
+    def select(self, columns: str, limit: int, values: tuple[object, ...] = ()) -> Condition:
+        """`values` are those of the placeholders in `columns`."""
+        text = (
+            f"SELECT {columns} FROM worker_activetask WHERE {self.within.text} "  # noqa: S608 -- no value is in the text
+            f"ORDER BY {self.column}, id LIMIT %s"
+        )
+        return Condition(text, (*values, *self.within.values, limit))
+
+
+class Found(NamedTuple):
+    """The first ids in line; `more` when the look ended before the line did. `passed` are the rows that need not be
+    looked at again: `rows` says how many, and the last id of each value of the line's column.
+    """
+
+    ids: list[int]
+    more: bool = False
+    rows: int = 0
+    passed: Mapping[int, int] = {}
+
+
+def find_new(session: Session, classes: ClassFilter, limit: int, seen: SeenByFilter) -> Found:
+    """The first tasks without an owner that are not delayed (`bin/worker delay`)."""
+    began, passed = time.monotonic(), _beyond(seen.of(classes).new)
+    within = Condition(f"leaseOwner IS NULL{passed.text}", passed.values)
+    line = Line("priority", within, Condition("(leaseExpires IS NULL OR leaseExpires <= %s)", (session.now,)))
+    found = _find(session, line, classes, limit)
+    seen.skip(classes, new=found.passed, rows=found.rows, seconds=time.monotonic() - began)
+    return found
+
+
+def find_due(session: Session, classes: ClassFilter, limit: int, seen: SeenByFilter) -> Found:
+    """The first tasks whose lease, wait or delay is over."""
+    began, position = time.monotonic(), seen.of(classes).due
+    within = Condition("leaseExpires < %s", (session.now,))
+    if position:
+        after = "(leaseExpires > %s OR leaseExpires = %s AND id > %s)"
+        within = Condition(f"{within.text} AND {after}", (*within.values, position[0], *position))
+    found = _find(session, Line("leaseExpires", within, Condition("TRUE")), classes, limit)
+    last = max(found.passed.items(), default=None)
+    seen.skip(classes, due=last, rows=found.rows, seconds=time.monotonic() - began)
+    return found
+
+
+def _find(session: Session, line: Line, classes: ClassFilter, limit: int) -> Found:
+    of_class = class_condition(classes)
+    columns = f"id, {of_class.text} AND {line.wanted.text}"
+    window = limit + SPARE
+    rows = session.rows(*line.select(columns, window, (*of_class.values, *line.wanted.values)))
+    ids = [task_id for task_id, wanted in rows if wanted]
+    if len(ids) >= limit or len(rows) < window:
+        return Found(ids[:limit])
+    return _look_further(session, line, columns, (*of_class.values, *line.wanted.values), limit)
+
+
+def _look_further(session: Session, line: Line, columns: str, values: tuple[object, ...], limit: int) -> Found:
+    """Passes over what is not wanted in the database itself."""
+    page = line.select(f"{columns} AS wanted, {line.column}", SCAN, values)
+    first = session.rows(
+        f"SELECT id, {line.column} FROM ({page.text}) AS page WHERE wanted ORDER BY {line.column}, id LIMIT %s",  # noqa: S608
+        (*page.values, limit),
+    )
+    # What was found is about to be leased. Where there may be more of it, only what stands before it is passed over.
+    all_of_it = len(first) < limit
+    before = Condition("") if all_of_it else Condition(f"WHERE ({line.column}, id) < (%s, %s)", first[0][::-1])
+    passed = session.rows(
+        f"SELECT {line.column}, MAX(id), COUNT(*) FROM ({page.text}) AS page {before.text} GROUP BY {line.column}",  # noqa: S608
+        (*page.values, *before.values),
+    )
+    count = sum(int(number) for _, _, number in passed)
+    return Found(
+        [task_id for task_id, _ in first],
+        more=all_of_it and count >= SCAN,
+        rows=count,
+        passed={int(value): int(last) for value, last, _ in passed},
+    )
+
+
+def class_condition(classes: ClassFilter) -> Condition:
+    """Whether a row's class is wanted."""
+    if classes.only:
+        return Condition(f"taskClass IN ({marks(len(classes.only))})", classes.only)
+    if classes.without:
+        return Condition(f"taskClass NOT IN ({marks(len(classes.without))})", classes.without)
+    return Condition("TRUE")
+
+
+def _beyond(passed: Mapping[int, int]) -> Condition:
+    """Leaves out, priority by priority, the ids up to the given ones: as ranges of the index, in its order."""
+    if not passed:
+        return Condition("")
+    ranges: list[str] = []
+    values: list[int] = []
+    last: int | None = None
+    for priority in sorted(passed):
+        ranges.append("priority < %s" if last is None else "priority > %s AND priority < %s")
+        values += [priority] if last is None else [last, priority]
+        ranges.append("priority = %s AND id > %s")
+        values += [priority, passed[priority]]
+        last = priority
+    ranges.append("priority > %s")
+    return Condition(f" AND ({' OR '.join(ranges)})", (*values, last))

@@ -1,0 +1,105 @@
+"""New tasks: ids from Phorge's counter, data first, then the task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from gorge_worker.model import NewTask, Priority, Task
+from gorge_worker.queues.mysql.session import Session, marks
+from gorge_worker.queues.store import DELAY_OWNER, MAX_UNSIGNED, StoreError
+
+COUNTER = "worker_activetask"
+CHUNK_ROWS = 500
+CHUNK_CHARACTERS = 1_000_000
+"""Of one INSERT: well below every server's max_allowed_packet, unless a single task's data is larger."""
+
+_TAKE_IDS = (
+    "INSERT INTO lisk_counter (counterName, counterValue) VALUES (%s, LAST_INSERT_ID(%s)) "
+    "ON DUPLICATE KEY UPDATE counterValue = LAST_INSERT_ID(counterValue + %s)"
+)
+_INSERT_DATA = "INSERT INTO worker_taskdata (data) VALUES "
+_INSERT_TASKS = (
+    "INSERT INTO worker_activetask (id, taskClass, leaseOwner, leaseExpires, failureCount, dataID, failureTime, "
+    "priority, objectPHID, containerPHID, dateCreated, dateModified) VALUES "
+)
+_TASK = "(%s, %s, %s, %s, 0, %s, NULL, %s, %s, %s, %s, %s)"
+
+
+def take_ids(session: Session, count: int) -> range:
+    """Takes so many ids at once. Not to be called in a transaction, which would keep the counter from everybody else
+    until its end. Raises StoreError when there are none left.
+    """
+    last = session.insert_id(_TAKE_IDS, (COUNTER, count, count))
+    if last > MAX_UNSIGNED:
+        raise StoreError(f"the task ids are used up: lisk_counter stands at {last}, a column holds {MAX_UNSIGNED}")
+    return range(last - count + 1, last + 1)
+
+
+def insert(
+    session: Session, ids: Sequence[int], tasks: Sequence[NewTask], priority: int = Priority.DEFAULT
+) -> list[Task]:
+    """Inserts tasks that have been checked; `priority` is for those without one. Returns them without data."""
+    rows = [
+        _task(session.now, task_id, data_id, task, priority)
+        for task_id, data_id, task in zip(ids, _insert_data(session, tasks), tasks, strict=True)
+    ]
+    for start in range(0, len(rows), CHUNK_ROWS):
+        chunk = rows[start : start + CHUNK_ROWS]
+        session.change(_INSERT_TASKS + marks(len(chunk), _TASK), list(chain.from_iterable(map(_columns, chunk))))
+    return rows
+
+
+def _insert_data(session: Session, tasks: Sequence[NewTask]) -> list[int]:
+    """Returns the ids of the data, in order."""
+    if not session.returns_ids:
+        return [session.insert_id(_INSERT_DATA + "(%s)", (task.data,)) for task in tasks]
+    ids: list[int] = []
+    for chunk in _chunks([task.data for task in tasks]):
+        # One statement's rows get ascending ids in the order of their values; gaps are possible (Galera).
+        found = session.rows(_INSERT_DATA + marks(len(chunk), "(%s)") + " RETURNING id", chunk)
+        ids += sorted(data_id for [data_id] in found)
+    return ids
+
+
+def _chunks(texts: Sequence[str]) -> list[list[str]]:
+    chunks: list[list[str]] = []
+    characters = 0
+    for text in texts:
+        characters += len(text)
+        if not chunks or len(chunks[-1]) == CHUNK_ROWS or characters > CHUNK_CHARACTERS:
+            chunks.append([])
+            characters = len(text)
+        chunks[-1].append(text)
+    return chunks
+
+
+def _task(now: int, task_id: int, data_id: int, new: NewTask, priority: int) -> Task:
+    delayed = new.delay_until is not None and new.delay_until > now
+    return Task(
+        id=task_id,
+        task_class=new.task_class,
+        lease_owner=DELAY_OWNER if delayed else None,
+        lease_expires=new.delay_until if delayed else None,
+        data_id=data_id,
+        priority=int(priority if new.priority is None else new.priority),
+        object_phid=new.object_phid or None,
+        container_phid=new.container_phid or None,
+        date_created=now,
+        date_modified=now,
+    )
+
+
+def _columns(task: Task) -> tuple[object, ...]:
+    return (
+        task.id,
+        task.task_class,
+        task.lease_owner,
+        task.lease_expires,
+        task.data_id,
+        task.priority,
+        task.object_phid,
+        task.container_phid,
+        task.date_created,
+        task.date_modified,
+    )
