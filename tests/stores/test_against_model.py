@@ -18,14 +18,15 @@ from support.leases import FixedClock
 
 from gorge_worker.model import NewTask, Outcome, Task
 from gorge_worker.queues.protocol import ANY, ClassFilter
-from gorge_worker.queues.store import NoSuchTask, StoreLease, TaskStore
+from gorge_worker.queues.store import EventConflict, NoSuchTask, StoreLease, TaskStore
 
 T = TypeVar("T")
 
 CLASSES = ("A", "B", "C")
 IDS = st.integers(1, 12)
 WAITS = st.sampled_from([None, 0, 1, 5, 60, 4000])
-FILTERS = st.lists(st.sampled_from(CLASSES), unique=True, max_size=2).map(tuple)
+NAMES = st.lists(st.sampled_from(CLASSES), unique=True, max_size=2).map(tuple)
+FILTERS = st.one_of(st.builds(ClassFilter, NAMES), st.builds(ClassFilter, st.just(()), NAMES))
 NEW_TASKS = st.builds(
     new,
     st.sampled_from(CLASSES),
@@ -70,8 +71,8 @@ class StoreMachine(RuleBasedStateMachine):
         async def answer(store: TaskStore) -> T | str:
             try:
                 return await call(store)
-            except NoSuchTask as error:
-                return str(error)
+            except (NoSuchTask, EventConflict) as error:
+                return type(error).__name__
 
         expected, got = self.runner.run(answer(self.model)), self.runner.run(answer(self.store))
         assert got == expected
@@ -83,11 +84,25 @@ class StoreMachine(RuleBasedStateMachine):
         delayed = [new(task.task_class, task.data, priority=task.priority, delay_until=until) for task in tasks]
         self.both(lambda store: store.enqueue(delayed))
 
+    @rule(event=st.sampled_from("xyz"), task=NEW_TASKS)
+    def enqueue_event(self, event: str, task: NewTask) -> None:
+        self.both(lambda store: store.enqueue_event(event, task))
+
+    @rule(data=st.data(), duration=st.sampled_from([1, 60, 7200]))
+    def renew(self, data: st.DataObject, duration: int) -> None:
+        if not self.held:
+            return
+        task = data.draw(st.sampled_from(self.held))
+
+        async def renewed(store: TaskStore) -> Task | None:
+            return (await store.renew([report_of(task, Outcome.success()).lease], duration))[0].task
+
+        if now := self.both(renewed):
+            self.held.append(now)
+
     @rule(limit=st.integers(1, 5), classes=FILTERS, duration=st.sampled_from([1, 60, 7200]))
-    def lease(self, limit: int, classes: tuple[str, ...], duration: int) -> None:
-        wanted = StoreLease(
-            owner=f"owner-{len(self.held)}", limit=limit, duration=duration, classes=ClassFilter(classes)
-        )
+    def lease(self, limit: int, classes: ClassFilter, duration: int) -> None:
+        wanted = StoreLease(owner=f"owner-{len(self.held)}", limit=limit, duration=duration, classes=classes)
         self.held += self.both(lambda store: store.lease(wanted))
 
     @rule(data=st.data(), outcome=OUTCOMES)

@@ -63,6 +63,31 @@ async def test_only_the_named_classes_are_leased(place: Place) -> None:
         assert len(await leased_ids(store, 9)) == 1
 
 
+async def test_classes_can_be_left_out(place: Place) -> None:
+    async with place.open() as store:
+        _, b, c = await add(store, new("A"), new("B"), new("C"))
+        assert await next_ids(store, ClassFilter(without=("A", "A", "Unknown", ""))) == [b, c]
+        assert await next_ids(store, ClassFilter(without=("A",))) == []
+        assert await next_ids(store, ClassFilter(only=("A", "B"), without=("A",))) == []
+        assert await store.next_due(ClassFilter(without=("A", "B", "C"))) is None
+        assert await store.next_due(ClassFilter(without=("B",))) == place.now
+
+
+async def test_due_tasks_can_be_left_out_by_class_too(place: Place) -> None:
+    async with place.open() as store:
+        a, b = await add(store, new("A"), new("B"))
+        for task_id in (a, b):
+            await store.fail(task_id, permanent=False, retry_wait=10)
+        assert await store.next_due(ClassFilter(without=("A",))) == place.now + 11
+        place.clock.epoch += 30
+        assert await next_ids(store, ClassFilter(without=("A",))) == [b]
+
+
+async def next_ids(store: TaskStore, classes: ClassFilter) -> list[int]:
+    wanted = StoreLease(owner="me", limit=9, duration=7200, classes=classes)
+    return [task.id for task in await store.lease(wanted)]
+
+
 async def test_due_tasks_are_filtered_by_class_too(place: Place) -> None:
     async with place.open() as store:
         a, b = await add(store, new("A"), new("B"))
