@@ -56,7 +56,7 @@ class MariaDb:
 
     def install(self) -> None:
         command = [find("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}"]
-        command += ["--auth-root-authentication-method=normal", "--skip-test-db", *_as_user()]
+        command += ["--auth-root-authentication-method=normal", "--skip-test-db", *self._in_folder(), *_as_user()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}{done.stderr}")
@@ -64,7 +64,8 @@ class MariaDb:
     def start(self) -> None:
         """Starts it and returns when it answers."""
         command = [find("mariadbd"), "--no-defaults", f"--datadir={self.data}", f"--socket={self.socket}"]
-        command += [f"--port={self.port}", "--bind-address=127.0.0.1", "--skip-name-resolve", *_as_user()]
+        command += [f"--port={self.port}", "--bind-address=127.0.0.1", "--skip-name-resolve"]
+        command += [*self._in_folder(), *_as_user()]
         # What a killed process has written, the kernel still has: only a power cut needs more.
         command += ["--innodb-flush-log-at-trx-commit=2", "--innodb-file-per-table=0", "--innodb-buffer-pool-size=64M"]
         command += ["--performance-schema=OFF", "--max-connections=200", *self._options]
@@ -86,6 +87,12 @@ class MariaDb:
             self.connect().close()
             return True
         return False
+
+    def _in_folder(self) -> list[str]:
+        """Two servers that start at the same time must not share their temporary tables."""
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        return [f"--tmpdir={temporary}"]
 
     def create_user(self) -> None:
         self.execute(f"CREATE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'")

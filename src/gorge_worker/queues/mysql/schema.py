@@ -5,6 +5,7 @@ Phorge's own database is used as it is: nothing there is created or altered.
 
 from __future__ import annotations
 
+from gorge_worker.queues.mysql.candidates import KEY_DUE, KEY_NEW
 from gorge_worker.queues.mysql.session import Session
 from gorge_worker.queues.store import StoreError
 
@@ -60,6 +61,12 @@ def prepare(session: Session, *, create: bool) -> bool:
         raise StoreError(
             f"the database has no table {', '.join(sorted(missing))}: name Phorge's database of tasks, which is "
             "{namespace}_worker, or an empty one and --create-schema for a queue of your own"
+        )
+    keys = {str(row[2]) for row in session.rows("SHOW KEYS FROM worker_activetask")}
+    if missing := {KEY_NEW, KEY_DUE} - keys:
+        raise StoreError(
+            f"the table worker_activetask has no key {', '.join(sorted(missing))}, without which a long queue can't be"
+            " leased from: repair Phorge's keys with `bin/storage adjust`"
         )
     return EVENTS in present
 
