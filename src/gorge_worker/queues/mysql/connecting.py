@@ -63,8 +63,12 @@ def connector(address: MysqlAddress, open_connection: Callable[..., Connection[A
 def _tls(address: MysqlAddress) -> ssl.SSLContext | None:
     if not address.tls:
         return None
-    context = ssl.create_default_context(cafile=address.ssl_ca or None)
-    context.check_hostname = address.verify_identity
-    if address.ssl_cert:
-        context.load_cert_chain(address.ssl_cert, address.ssl_key or None)
+    try:
+        context = ssl.create_default_context(cafile=address.ssl_ca or None)
+        context.check_hostname = address.verify_identity
+        if address.ssl_cert:
+            context.load_cert_chain(address.ssl_cert, address.ssl_key or None)
+    except OSError as error:
+        files = ", ".join(filter(None, (address.ssl_ca, address.ssl_cert, address.ssl_key)))
+        raise OSError(f"the certificates in {files} can't be used: {error}") from error
     return context

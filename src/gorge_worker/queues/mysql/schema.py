@@ -63,9 +63,9 @@ def prepare(session: Session, *, create: bool) -> bool:
             "{namespace}_worker, or an empty one and --create-schema for a queue of your own"
         )
     keys = {str(row[2]) for row in session.rows("SHOW KEYS FROM worker_activetask")}
-    if missing := {KEY_NEW, KEY_DUE} - keys:
+    if unkeyed := {KEY_NEW, KEY_DUE} - keys:
         raise StoreError(
-            f"the table worker_activetask has no key {', '.join(sorted(missing))}, without which a long queue can't be"
+            f"the table worker_activetask has no key {', '.join(sorted(unkeyed))}, without which a long queue can't be"
             " leased from: repair Phorge's keys with `bin/storage adjust`"
         )
     return EVENTS in present
@@ -77,7 +77,8 @@ def _create(session: Session) -> None:
         raise StoreError("another gorge-worker has been creating the database's tables for too long")
     try:
         present = _tables(session)
-        if not present or EVENTS in present:
+        unfinished = EVENTS in present and not present >= TABLES
+        if not present or unfinished:
             for statement in CREATE:
                 session.change(statement)
     finally:
