@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.mariadb import MariaDb, own_server
+from support.mariadb import DURABLE, MariaDb, own_server
 
 from gorge_worker.model import Lease, NewTask, Outcome, Task
 from gorge_worker.queues.mysql.connecting import connector
@@ -29,7 +29,6 @@ LIMIT = 100
 ROUNDS = 15
 CLASSES = ("PhabricatorSearchWorker", "PhabricatorMetaMTAWorker", "FeedPublisherHTTPWorker", "HeraldWebhookWorker")
 PAUSED = "PausedWorker"
-DURABLE = ("--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=512M")
 
 
 class Situation(NamedTuple):

@@ -1,22 +1,31 @@
-"""How much grouping commits is worth: the SQLite store's calls one by one, and many at once.
+"""How much grouping commits is worth: a store's calls one by one, and many at once, on SQLite and on MariaDB.
 
-Usage: python benchmarks/store.py [FOLDER]   (a folder on the disk to be measured; needs less than 20 seconds)
+Usage: python benchmarks/store.py [FOLDER]   (a folder on the disk to be measured; needs less than a minute)
+Both with full durability. A private MariaDB server is started where one is installed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support import mariadb
+
 from gorge_worker.clock import SystemClock
 from gorge_worker.model import Lease, NewTask, Outcome, Task
+from gorge_worker.queues.mysql.connecting import connector
+from gorge_worker.queues.mysql.store import MysqlStore
+from gorge_worker.queues.mysql.url import mysql_address
 from gorge_worker.queues.protocol import Report
 from gorge_worker.queues.sqlite import SqliteStore
-from gorge_worker.queues.store import StoreLease
+from gorge_worker.queues.store import StoreLease, TaskStore
 
 SINGLE = 300
 GROUPED = 10_000
@@ -37,11 +46,11 @@ def report(task: Task) -> Report:
     return Report(lease=lease, outcome=Outcome.success(), duration=1000)
 
 
-async def lease(store: SqliteStore, limit: int) -> list[Task]:
+async def lease(store: TaskStore, limit: int) -> list[Task]:
     return await store.lease(StoreLease(owner="benchmark", limit=limit, duration=7200))
 
 
-async def one_by_one(store: SqliteStore) -> tuple[float, float, float]:
+async def one_by_one(store: TaskStore) -> tuple[float, float, float]:
     tasks: list[Task] = []
 
     async def enqueue() -> None:
@@ -59,7 +68,7 @@ async def one_by_one(store: SqliteStore) -> tuple[float, float, float]:
     return await rate(SINGLE, enqueue), await rate(SINGLE, lease_each), await rate(SINGLE, complete)
 
 
-async def many_callers(store: SqliteStore) -> tuple[float, float, float]:
+async def many_callers(store: TaskStore) -> tuple[float, float, float]:
     """Every task in a call of its own, all of them at once, as many clients make them."""
     leased: list[list[Task]] = []
 
@@ -75,7 +84,7 @@ async def many_callers(store: SqliteStore) -> tuple[float, float, float]:
     return await rate(GROUPED, enqueue), await rate(GROUPED, lease_all), await rate(GROUPED, complete)
 
 
-async def batches(store: SqliteStore) -> tuple[float, float, float]:
+async def batches(store: TaskStore) -> tuple[float, float, float]:
     """A hundred tasks a call, one call after the other, as one busy worker makes them."""
     leased: list[list[Task]] = []
 
@@ -93,8 +102,7 @@ async def batches(store: SqliteStore) -> tuple[float, float, float]:
     return await rate(GROUPED, enqueue), await rate(GROUPED, lease_all), await rate(GROUPED, complete)
 
 
-async def main(folder: Path) -> None:
-    store = await SqliteStore.open(folder / "benchmark.db", retry_wait=300, clock=SystemClock())
+async def measure(name: str, store: TaskStore) -> None:
     rows = {
         "one by one": await one_by_one(store),
         "many callers at once": await many_callers(store),
@@ -102,10 +110,22 @@ async def main(folder: Path) -> None:
     }
     await store.close()
     base = rows["one by one"]
-    print(f"{'tasks a second':24}{'enqueue':>16}{'lease':>16}{'complete':>16}")
-    for name, rates in rows.items():
+    print(f"{name + ', tasks a second':24}{'enqueue':>16}{'lease':>16}{'complete':>16}")
+    for kind, rates in rows.items():
         cells = (f"{one:9.0f} x{one / single:4.1f}" for one, single in zip(rates, base, strict=True))
-        print(f"{name:24}" + "".join(f"{cell:>16}" for cell in cells))
+        print(f"{kind:24}" + "".join(f"{cell:>16}" for cell in cells))
+
+
+async def main(folder: Path) -> None:
+    await measure("SQLite", await SqliteStore.open(folder / "benchmark.db", retry_wait=300, clock=SystemClock()))
+    if not mariadb.installed():
+        print(f"MariaDB: not measured, this machine lacks {' or '.join(mariadb.COMMANDS)}")
+        return
+    with mariadb.own_server(mariadb.DURABLE, folder) as server:
+        connect = connector(mysql_address(server.create_database("benchmark")))
+        store = MysqlStore(connect, "benchmark", retry_wait=300, rng=random.Random(1), create_schema=True)
+        await store.stats()
+        await measure("MariaDB", store)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ import pymysql
 from pymysql.connections import Connection
 
 COMMANDS = ("mariadbd", "mariadb-install-db")
+DURABLE = ("--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=512M")
+"""For benchmarks: as a server is run that must lose nothing in a power cut."""
 USER, PASSWORD = "gorge", "p@ss/w:rd"
 READY_WITHIN = 60.0
 PORT_VARIABLE = "TEST_MARIADB_PORT"
@@ -29,9 +31,17 @@ PORT_VARIABLE = "TEST_MARIADB_PORT"
 Rows = Sequence[tuple[Any, ...]]
 
 
-def find(command: str) -> str:
+def installed() -> bool:
+    return all(map(_which, COMMANDS))
+
+
+def _which(command: str) -> str | None:
     """The path of a command that may be where only an administrator's PATH leads."""
-    path = shutil.which(command, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+    return shutil.which(command, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+
+
+def find(command: str) -> str:
+    path = _which(command)
     if path is None:
         raise RuntimeError(f"{command} is missing: install Debian's mariadb-server")
     return path
@@ -42,7 +52,10 @@ class MariaDb:
 
     def __init__(self, folder: Path, port: int | None = None, options: Sequence[str] = ()) -> None:
         self.folder = folder
-        self.port = port or _free_port()
+        self._holder: socket.socket | None = None
+        if port is None:
+            self._holder, port = hold_port()
+        self.port = port
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -119,6 +132,8 @@ class MariaDb:
             self._process.send_signal(signal.SIGCONT)
             self._process.kill()
             self._process.wait()
+        if self._holder is not None:
+            self._holder.close()
 
     def connect(self, database: str | None = None) -> Connection[Any]:
         """As the server's own administrator."""
@@ -176,10 +191,10 @@ def new_server(folder: Path, options: Sequence[str] = ()) -> MariaDb:
 
 
 @contextlib.contextmanager
-def own_server(options: Sequence[str] = ()) -> Iterator[MariaDb]:
+def own_server(options: Sequence[str] = (), below: Path | None = None) -> Iterator[MariaDb]:
     """A server that a test may kill."""
     # Not below pytest's folder: a socket's path has a length that is soon reached.
-    folder = Path(tempfile.mkdtemp(prefix="mariadb-"))
+    folder = Path(tempfile.mkdtemp(prefix="mariadb-", dir=below))
     server = new_server(folder, options)
     try:
         yield server
@@ -209,7 +224,18 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def _free_port() -> int:
+def hold_port() -> tuple[socket.socket, int]:
+    """A port that nobody else gets as long as the socket is open, not even a client that is about to connect to it.
+
+    A server may share it, whose sockets have the same option, as long as this one does not listen.
+    """
+    holder = socket.socket()
+    holder.bind(("127.0.0.1", 0))
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return holder, int(holder.getsockname()[1])
+
+
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
