@@ -24,7 +24,10 @@ CLASS = "ExampleWorker"
 class MemoryQueue:
     """Hands out what is available, keeps waits, and records every call with its time.
 
-    `down` makes every call fail; `answers` are receipts to give instead of taking a report, by task id.
+    `down` makes every call fail; `answers` are receipts to give instead of taking a report, by task id. The next
+    `renewals_to_hang` renewals never return; each takes `renew_takes` seconds, and of its leases a share of
+    `lose_renewals` gets no answer. What must never come is kept: reports `late`, after the lease's end, and `stale`,
+    under an expiry that a renewal has changed.
     """
 
     def __init__(self, clock: Clock, features: Features | None = None, lease_seconds: float = 7200.0) -> None:
@@ -41,11 +44,12 @@ class MemoryQueue:
         self.scripted_leases: list[Leased] = []
         self.rests = 0
         self.stale: list[Report] = []
+        self.late: list[Report] = []
         self.calls = 0
         self.leased: dict[int, Lease] = {}
         self.doubts: dict[int, tuple[str, int]] = {}
         self.renewals: list[tuple[float, list[Lease]]] = []
-        self.renew_hangs = False
+        self.renewals_to_hang = 0.0
         self.renew_takes = 0.0
         self.lose_renewals = 0.0
         self.rng = random.Random(1)
@@ -105,10 +109,16 @@ class MemoryQueue:
         if self.answers.get(task_id):
             return self.answers[task_id].pop(0)
         if self.features.renews:
-            current = self.leased.pop(task_id, None)
-            if current is None or (current.owner, current.expires) != (report.lease.owner, report.lease.expires):
-                self.stale.append(report)
+            current = self.leased.get(task_id)
+            if current is None or current.owner != report.lease.owner:
                 return ReportResult(Receipt.LEASE_LOST, "not your lease")
+            if current.expires != report.lease.expires:
+                self.stale.append(report)
+                return ReportResult(Receipt.LEASE_LOST, "the lease was renewed")
+            if current.ends_at <= now:
+                self.late.append(report)
+                return ReportResult(Receipt.LEASE_LOST, "the lease has ended")
+            del self.leased[task_id]
         self.accepted.append(report)
         if report.outcome.verdict in (Verdict.SUCCESS, Verdict.PERMANENT_FAILURE):
             self.available_at.pop(task_id, None)
@@ -123,7 +133,8 @@ class MemoryQueue:
 
     async def renew(self, leases: Sequence[Lease]) -> list[Renewal]:
         self.renewals.append((self.clock.boottime(), list(leases)))
-        if self.renew_hangs:
+        if self.renewals_to_hang:
+            self.renewals_to_hang -= 1
             await asyncio.Event().wait()
         await asyncio.sleep(self.renew_takes)
         return [self._renew(lease) for lease in leases]
@@ -135,7 +146,7 @@ class MemoryQueue:
         if self.down:
             return Renewal(Receipt.TROUBLE, reason="the queue is down")
         known = {(lease.owner, lease.expires), self.doubts.get(task_id)}
-        if current is None or (current.owner, current.expires) not in known:
+        if current is None or (current.owner, current.expires) not in known or current.ends_at <= self.clock.boottime():
             return Renewal(Receipt.LEASE_LOST, reason="somebody has taken it away")
         renewed = msgspec.structs.replace(
             current,
@@ -194,6 +205,7 @@ class FakeHandler:
         self.peak = 0
         self.last = 0.0
         self.overlaps: list[int] = []
+        self.leases: list[tuple[int, str]] = []
 
     def retry_wait(self, _task: Task) -> int:
         return 30
@@ -201,6 +213,7 @@ class FakeHandler:
     async def execute(self, lease: Lease) -> Outcome:
         task_id = lease.task.id
         self.executed.append(task_id)
+        self.leases.append((task_id, lease.owner))
         if task_id in self.running:
             self.overlaps.append(task_id)
         self.running.append(task_id)

@@ -22,8 +22,9 @@ class Held:
     """One held task.
 
     `lease` is replaced when it is renewed, and when the queue hands the same task out again (see HeldTasks.take).
-    `checked_at` is the CLOCK_BOOTTIME, in seconds, at which it was last known to hold. It is in doubt when a renewal
-    got no answer. `grants` counts how often the task was handed out; `lost` is the number of a grant that was lost.
+    `checked_at` is the CLOCK_BOOTTIME, in seconds, at which it was last known to hold. `renewing` is done when the
+    renewal under way has been applied; one that got no answer leaves the lease in doubt. `grants` counts how often the
+    task was handed out; `lost` is the number of a grant that was lost, and `loss` why.
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class Held:
         "grants",
         "in_doubt",
         "lease",
+        "loss",
         "lost",
         "outcome",
         "phase",
@@ -42,10 +44,11 @@ class Held:
     def __init__(self, lease: Lease, now: float) -> None:
         self.lease = lease
         self.checked_at = now
-        self.renewing = False
+        self.renewing: asyncio.Future[None] | None = None
         self.in_doubt = False
         self.grants = 1
         self.lost = 0
+        self.loss = ""
         self.phase = Phase.WAITING
         self.outcome: Outcome | None = None
         self.duration = 0  # microseconds
@@ -55,6 +58,19 @@ class Held:
     def is_lost(self) -> bool:
         """Whether the lease is lost, and the task has not been handed out to this worker again since."""
         return self.lost == self.grants
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known how the lease stands, so that an outcome can be reported under it."""
+        return self.renewing is None and not self.in_doubt
+
+    @property
+    def length(self) -> float:
+        """Seconds from when the lease was last known to hold to its end."""
+        return self.lease.ends_at - self.checked_at
+
+    def lose(self, reason: str) -> None:
+        self.lost, self.loss = self.grants, reason
 
     def renewed(self, lease: Lease, now: float) -> None:
         """The lease stands like this now."""
@@ -94,10 +110,13 @@ class HeldTasks:
         return None
 
     def let_go(self, held: Held) -> None:
-        if self._held.get(held.lease.task.id) is held:
+        if held in self:
             del self._held[held.lease.task.id]
         if not self._held:
             self.some.clear()
+
+    def __contains__(self, held: Held) -> bool:
+        return self._held.get(held.lease.task.id) is held
 
     def __len__(self) -> int:
         return len(self._held)

@@ -12,6 +12,8 @@ import structlog
 from gorge_worker.clock import Clock
 from gorge_worker.engine.held import Held, HeldTasks, Phase
 from gorge_worker.engine.outage import Outage
+from gorge_worker.engine.retries import Retries
+from gorge_worker.engine.settling import Settling
 from gorge_worker.engine.stats import Stats
 from gorge_worker.model import Lease, Outcome, Verdict
 from gorge_worker.queues.protocol import Receipt, ReportResult, TaskQueue
@@ -19,12 +21,6 @@ from gorge_worker.queues.protocol import Receipt, ReportResult, TaskQueue
 GATHERING = 0.002
 """Seconds that a fresh outcome waits before it is sent: the slot that it has freed is filled first, and a store that
 commits groups gets more into one."""
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 30.0
-GROWTH = 2.0
-MOST_GROWN = 20
-"""Tries beyond which the pause has long stopped growing."""
-JITTER = 0.2
 
 _log = structlog.get_logger()
 
@@ -33,8 +29,8 @@ class Reporter:
     """Sends reports without holding a slot.
 
     Each report has its own backoff, so that one which the queue chokes on does not hold up the others; when none at
-    all gets through, the queue is in an outage and is tried with one call at a time. `settle` finds out how leases
-    stand whose renewal has no answer yet (see Heartbeat).
+    all gets through, the queue is in an outage and is tried with one call at a time. Only what is settled is reported
+    (see Renewals, whose `settle` it gets): a lease that stays in doubt counts as trouble with its report.
     """
 
     def __init__(
@@ -51,11 +47,10 @@ class Reporter:
         self._held = held
         self._stats = stats
         self._clock = clock
-        self._rng = rng
-        self._settle = settle
+        self._settling = Settling(settle, self._settled)
         self._outage = Outage(rng)
         self._ready: deque[Held] = deque()
-        self._delayed: dict[Held, asyncio.TimerHandle] = {}
+        self._retries = Retries(rng, self._retry)
         self._calls: set[asyncio.Task[None]] = set()
         self._probe: asyncio.TimerHandle | None = None
         self._gathering: asyncio.TimerHandle | None = None
@@ -82,10 +77,12 @@ class Reporter:
 
     async def stop(self) -> None:
         """Gives up what is still unreported."""
-        for timer in (*self._delayed.values(), self._probe, self._gathering):
+        self._retries.take_all()
+        for timer in (self._probe, self._gathering):
             if timer:
                 timer.cancel()
         self._ready.clear()
+        await self._settling.stop()
         for call in self._calls:
             call.cancel()
         await asyncio.gather(*self._calls, return_exceptions=True)
@@ -95,13 +92,33 @@ class Reporter:
         features = self._queue.features
         now = asyncio.get_running_loop().time()
         while self._ready and len(self._calls) < self._outage.calls_allowed(now, features.report_concurrency):
-            batch = [self._ready.popleft() for _ in range(min(len(self._ready), features.report_batch))]
-            call = asyncio.create_task(self._call(batch))
-            self._calls.add(call)
-            call.add_done_callback(self._called)
+            if batch := self._next_batch(features.report_batch):
+                call = asyncio.create_task(self._call(batch))
+                self._calls.add(call)
+                call.add_done_callback(self._called)
         if self._ready and not self._calls and self._probe is None:
             loop = asyncio.get_running_loop()
             self._probe = loop.call_later(self._outage.wait(now), self._time_to_probe)
+
+    def _next_batch(self, most: int) -> list[Held]:
+        batch: list[Held] = []
+        while self._ready and len(batch) < most:
+            held = self._ready.popleft()
+            if held.is_settled:
+                batch.append(held)
+            else:
+                self._settling.add(held)
+        return batch
+
+    def _settled(self, batch: Sequence[Held]) -> None:
+        for held in batch:
+            if self._is_over(held):
+                continue
+            if held.is_settled:
+                self._ready.append(held)
+            else:
+                self._again(held, ReportResult(Receipt.TROUBLE, "it is not known whether the lease was renewed"))
+        self._send()
 
     def _gathered(self) -> None:
         self._gathering = None
@@ -118,18 +135,7 @@ class Reporter:
         self._send()
 
     async def _call(self, batch: list[Held]) -> None:
-        await self._settle(batch)
-        now = self._clock.boottime()
-        live = []
-        for held in batch:
-            if held.is_lost:
-                self._give_up(held, "the lease is lost")
-            elif held.lease.ends_at <= now:
-                self._give_up(held, "the lease ended before the queue took the report")
-            elif held.in_doubt:
-                self._again(held, ReportResult(Receipt.TROUBLE, "it is not known whether the lease was renewed"))
-            else:
-                live.append(held)
+        live = [held for held in batch if not self._is_over(held)]
         if not live:
             return
         reports = [held.report for held in live]
@@ -142,7 +148,7 @@ class Reporter:
             self._again(held, result)
             return
         if self._outage.over():
-            self._hurry()
+            self._ready.extend(self._retries.take_all())
         if result.receipt is Receipt.ACCEPTED:
             self._accepted(held)
         elif result.receipt is not Receipt.LEASE_LOST:
@@ -153,25 +159,12 @@ class Reporter:
             self._ready.append(held)
 
     def _again(self, held: Held, result: ReportResult) -> None:
-        loop = asyncio.get_running_loop()
-        self._outage.trouble(loop.time(), result.reason, result.retry_after)
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * GROWTH ** min(held.tries, MOST_GROWN)) * (
-            1 - self._rng.uniform(0, JITTER)
-        )
-        held.tries += 1
-        self._delayed[held] = loop.call_later(max(pause, result.retry_after or 0.0), self._retry, held)
+        self._outage.trouble(asyncio.get_running_loop().time(), result.reason, result.retry_after)
+        self._retries.later(held, result.retry_after or 0.0)
 
     def _retry(self, held: Held) -> None:
-        del self._delayed[held]
         self._ready.append(held)
         self._send()
-
-    def _hurry(self) -> None:
-        """The outage is over: what waits because of it need not wait any longer."""
-        for held, timer in self._delayed.items():
-            timer.cancel()
-            self._ready.append(held)
-        self._delayed.clear()
 
     def _accepted(self, held: Held) -> None:
         if held.outcome is not None and held.outcome.verdict is Verdict.SUCCESS:
@@ -189,6 +182,16 @@ class Reporter:
         held.outcome = Outcome.permanent_failure(f"the queue refused the success: {reason}")
         held.tries = 0
         self._ready.append(held)
+
+    def _is_over(self, held: Held) -> bool:
+        """Gives an outcome up whose lease is gone."""
+        if held.is_lost:
+            self._give_up(held, held.loss)
+            return True
+        if held.lease.ends_at <= self._clock.boottime():
+            self._give_up(held, "the lease ended before the queue took the report")
+            return True
+        return False
 
     def _give_up(self, held: Held, reason: str) -> None:
         task = held.lease.task

@@ -15,6 +15,7 @@ from gorge_worker.engine.heartbeat import Heartbeat
 from gorge_worker.engine.held import Held, HeldTasks
 from gorge_worker.engine.leasing import Leasing
 from gorge_worker.engine.options import EngineOptions
+from gorge_worker.engine.renewing import Renewals
 from gorge_worker.engine.reporting import Reporter
 from gorge_worker.engine.slots import Slots
 from gorge_worker.engine.stats import Stats
@@ -52,9 +53,10 @@ class Worker:
         self.stats = Stats()
         held, backends = HeldTasks(), Backends(registry, rng)
         self._held = held
-        self._heartbeat = Heartbeat(queue, held, clock, rng, self._lose)
+        renewals = Renewals(queue, held, clock, self._lose)
+        self._heartbeat = Heartbeat(queue=queue, renewals=renewals, held=held, clock=clock, rng=rng, lose=self._lose)
         self._reporter = Reporter(
-            queue=queue, held=held, stats=self.stats, clock=clock, rng=rng, settle=self._heartbeat.settle
+            queue=queue, held=held, stats=self.stats, clock=clock, rng=rng, settle=renewals.settle
         )
         self._slots = Slots(
             options=options,

@@ -38,7 +38,8 @@ class LocalQueue:
         self._owners = owners
         self._clock = clock
         self._lease_duration = lease_duration
-        self._in_doubt: set[tuple[int, str]] = set()
+        self._in_doubt: dict[tuple[int, str], float] = {}
+        """Leases whose last renewal got no answer, with the end that they are known to have: past it nobody asks."""
         self.features = Features(
             # In a database that others write to, nobody tells when there is a task: the engine's own pace is better.
             long_poll=0.0 if service.shared else LONG_POLL,
@@ -67,17 +68,24 @@ class LocalQueue:
 
     async def renew(self, leases: Sequence[Lease]) -> list[Renewal]:
         asked_at = self._clock.boottime()
-        names = {(lease.task.id, lease.owner) for lease in leases}
-        doubted, self._in_doubt = self._in_doubt & names, self._in_doubt | names
+        doubted = {_name(lease) for lease in leases} & self._in_doubt.keys()
+        self._in_doubt = {name: end for name, end in self._in_doubt.items() if end > asked_at}
+        self._in_doubt |= {_name(lease): lease.ends_at for lease in leases}
         try:
-            known = [await self._as_it_stands(one) if (one.task.id, one.owner) in doubted else one for one in leases]
+            known = [await self._as_it_stands(one) if _name(one) in doubted else one for one in leases]
             renewed = iter(await self._service.renew([lease for lease in known if lease], self._lease_duration))
         except StoreError as error:
             return [Renewal(Receipt.TROUBLE, reason=str(error))] * len(leases)
-        self._in_doubt -= names
-        return [
-            _renewal(lease, next(renewed) if now else _GONE, asked_at) for lease, now in zip(leases, known, strict=True)
-        ]
+        results = []
+        for lease, now in zip(leases, known, strict=True):
+            result = next(renewed) if now else _GONE
+            if now and not result.task and _name(lease) in doubted:
+                # The earlier renewal, given up here but not in the store, may have come in between: look again.
+                results.append(Renewal(Receipt.TROUBLE, reason=result.reason))
+            else:
+                self._in_doubt.pop(_name(lease), None)
+                results.append(_renewal(lease, result, asked_at))
+        return results
 
     async def _as_it_stands(self, lease: Lease) -> Lease | None:
         """The lease with the expiry that it has now, as its last renewal got no answer; None when it is lost.
@@ -94,7 +102,8 @@ class LocalQueue:
         return msgspec.structs.replace(lease, expires=expires)
 
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
-        self._in_doubt.difference_update((report.lease.task.id, report.lease.owner) for report in reports)
+        for report in reports:
+            self._in_doubt.pop(_name(report.lease), None)
         try:
             return await self._service.report(reports)
         except StoreError as error:
@@ -111,6 +120,10 @@ class LocalQueue:
         """Closes nothing: the service is its maker's."""
 
 
+def _name(lease: Lease) -> tuple[int, str]:
+    return lease.task.id, lease.owner
+
+
 def _lease(task: Task, owner: str, asked_at: float) -> Lease:
     return Lease(task=task, owner=owner, expires=task.lease_expires or 0, ends_at=_end(task, asked_at))
 
@@ -118,9 +131,8 @@ def _lease(task: Task, owner: str, asked_at: float) -> Lease:
 def _renewal(lease: Lease, renewed: Renewed, asked_at: float) -> Renewal:
     if renewed.task is None:
         return Renewal(Receipt.LEASE_LOST, reason=renewed.reason)
-    expires = renewed.task.lease_expires or 0
-    now = msgspec.structs.replace(lease, expires=expires, ends_at=_end(renewed.task, asked_at))
-    return Renewal(Receipt.ACCEPTED, now)
+    expires, ends_at = renewed.task.lease_expires or 0, _end(renewed.task, asked_at)
+    return Renewal(Receipt.ACCEPTED, msgspec.structs.replace(lease, expires=expires, ends_at=ends_at))
 
 
 def _end(task: Task, asked_at: float) -> float:
