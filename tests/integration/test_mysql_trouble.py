@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from cryptography import x509
@@ -155,6 +156,8 @@ async def test_a_lease_whose_commit_was_not_answered_is_taken_back(
     """The commit happens, and the connection is gone before its answer is read."""
     async with opened(server.create_database("tasks_worker")) as store:
         [task] = await store.enqueue([NewTask(task_class="A")])
+        store._collector.cancel()
+        await asyncio.wait([store._collector])
         execute, losing = database._execute, True
 
         def lose_answer(connection: object, statement: str) -> None:
@@ -295,6 +298,18 @@ async def test_a_socket_is_a_way_to_the_database(server: MariaDb) -> None:
         assert (await store.stats()).active == 0
     finally:
         await store.close()
+
+
+@pytest.mark.parametrize("password", ["pässwört", "пароль", "峡谷🏞", 'it\'s \\ "quoted" %s'])
+async def test_a_password_of_any_letters_is_sent_as_it_is(password: str) -> None:
+    server = mariadb.shared()
+    server.create_database("tasks_worker")
+    name = f"user{abs(hash(password)) % 10**6}"
+    server.execute(f"CREATE OR REPLACE USER {name}@127.0.0.1 IDENTIFIED BY %s", (password,))
+    server.execute(f"GRANT ALL ON tasks_worker.* TO {name}@127.0.0.1")
+    url = f"mysql://{name}:{quote(password, safe='')}@127.0.0.1:{server.port}/tasks_worker"
+    async with opened(url) as store:
+        assert (await store.stats()).active >= 0
 
 
 async def test_tls_is_used_and_the_server_must_be_the_one_that_is_named(tmp_path: Path) -> None:

@@ -203,14 +203,17 @@ def own_server(options: Sequence[str] = (), below: Path | None = None) -> Iterat
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def clocked(epoch: Callable[[], float]) -> type[Any]:
-    """A connection whose server's clock shows a test's time."""
+def clocked(epoch: Callable[[], float], version: str | None = None) -> type[Any]:
+    """A connection whose server's clock shows a test's time, and which may say that it is of another version."""
 
     class Clocked(Connection):
         def query(self, sql: Any, unbuffered: bool = False) -> int:  # noqa: FBT001, FBT002 (the driver's)
             if sql == "SELECT UNIX_TIMESTAMP()":
                 super().query(f"SET timestamp = {int(epoch())}")
             return super().query(sql, unbuffered)
+
+        def get_server_info(self) -> str:
+            return version or str(super().get_server_info())  # type: ignore[no-untyped-call]
 
     return Clocked
 

@@ -6,10 +6,11 @@ writes all columns of a row that it has loaded back, whatever has happened to th
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self, cast
 
 from pymysql.connections import Connection
@@ -73,25 +74,35 @@ class Php:
     def close(self) -> None:
         self.connection.close()
 
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A process that fails within one ends, and its connection with it."""
+        self.run("START TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            self.run("ROLLBACK")
+            raise
+        self.run("COMMIT")
+
     def load(self, task_id: int) -> Row:
         [row] = self.rows("SELECT * FROM worker_activetask WHERE id = %s", task_id)
         return row
 
     def enqueue(self, task_class: str, data: str = "{}", priority: int = 2000, **columns: object) -> int:
         """Within one transaction, the counter included."""
-        self.run("START TRANSACTION")
-        self.run("INSERT INTO worker_taskdata (data) VALUES (%s)", data)
-        [taken] = self.rows("SELECT LAST_INSERT_ID() AS id")
-        self.run(
-            "INSERT INTO lisk_counter (counterName, counterValue) VALUES ('worker_activetask', LAST_INSERT_ID(1)) "
-            "ON DUPLICATE KEY UPDATE counterValue = LAST_INSERT_ID(counterValue + 1)"
-        )
-        [counter] = self.rows("SELECT LAST_INSERT_ID() AS id")
-        now = int(time.time())
-        row = {"id": counter["id"], "taskClass": task_class, "failureCount": 0, "dataID": taken["id"]}
-        row |= {"priority": priority, "dateCreated": now, "dateModified": now, **columns}
-        self._insert("worker_activetask", row)
-        self.run("COMMIT")
+        with self.transaction():
+            self.run("INSERT INTO worker_taskdata (data) VALUES (%s)", data)
+            [taken] = self.rows("SELECT LAST_INSERT_ID() AS id")
+            self.run(
+                "INSERT INTO lisk_counter (counterName, counterValue) VALUES ('worker_activetask', LAST_INSERT_ID(1)) "
+                "ON DUPLICATE KEY UPDATE counterValue = LAST_INSERT_ID(counterValue + 1)"
+            )
+            [counter] = self.rows("SELECT LAST_INSERT_ID() AS id")
+            now = int(time.time())
+            row = {"id": counter["id"], "taskClass": task_class, "failureCount": 0, "dataID": taken["id"]}
+            row |= {"priority": priority, "dateCreated": now, "dateModified": now, **columns}
+            self._insert("worker_activetask", row)
         return int(counter["id"])
 
     def lease(self, limit: int = 1) -> list[Row]:
@@ -169,10 +180,9 @@ class Php:
         now = int(time.time())
         row = {name: task[name] for name in task if not name.startswith("_") and name != "failureTime"}
         row |= {"result": result, "duration": duration, "archivedEpoch": now, "dateModified": now}
-        self.run("START TRANSACTION")
-        self.run("DELETE FROM worker_activetask WHERE id = %s", task["id"])
-        self._insert("worker_archivetask", row)
-        self.run("COMMIT")
+        with self.transaction():
+            self.run("DELETE FROM worker_activetask WHERE id = %s", task["id"])
+            self._insert("worker_archivetask", row)
 
     def _insert(self, table: str, row: Row) -> None:
         marks = ", ".join("%s" for _ in row)
@@ -199,10 +209,10 @@ class Php:
         [archived] = self.rows("SELECT * FROM worker_archivetask WHERE id = %s", task_id)
         for name in ("result", "duration", "archivedEpoch"):
             del archived[name]
-        self.run("START TRANSACTION")
-        self._insert("worker_activetask", archived | {"leaseOwner": None, "leaseExpires": 0, "failureCount": 0})
-        self.run("DELETE FROM worker_archivetask WHERE id = %s", task_id)
-        self.run("COMMIT")
+        archived |= {"leaseOwner": None, "leaseExpires": 0, "failureCount": 0, "dateModified": int(time.time())}
+        with self.transaction():
+            self._insert("worker_activetask", archived)
+            self.run("DELETE FROM worker_archivetask WHERE id = %s", task_id)
 
     def restart_daemons(self) -> int:
         """`phd restart` frees every lease, other workers' included."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,8 +27,8 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # older releases of cli
             return value
         try:
             return self._kind.parse(value)
-        except ValueError:
-            self.fail(f"{self._kind.show(value)!r} can't be used: it takes {self._kind.expected}", param, ctx)
+        except ValueError as error:
+            self.fail(f"{self._kind.show(value)!r} can't be used: {self._kind.reason(error)}", param, ctx)
 
 
 def env_file_option(command: Function) -> Function:
@@ -44,10 +44,15 @@ def read_settings(env_file: Path | None = None, defaults: Mapping[str, str] | No
     return Settings.read(os.environ, env_file, defaults=defaults)
 
 
-def settings_for_service(env_file: Path | None, defaults: Mapping[str, str] | None = None) -> Settings:
-    """The same for a command that goes on running: what happens from here on is logged."""
+def settings_for_service(
+    env_file: Path | None, defaults: Mapping[str, str] | None = None, *, secrets: Iterable[str] = ()
+) -> Settings:
+    """The same for a command that goes on running: what happens from here on is logged.
+
+    `secrets` are those of the command line, which no line may show either.
+    """
     from gorge_worker import logs  # noqa: PLC0415 - structlog takes a while, and `--help` needs none of it
 
     settings = read_settings(env_file, defaults)
-    logs.configure(settings.log_level, settings.log_format, settings.secrets)
+    logs.configure(settings.log_level, settings.log_format, [*settings.secrets, *secrets])
     return settings

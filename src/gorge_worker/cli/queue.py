@@ -24,7 +24,11 @@ Examples:
     help="Where the tasks are kept: sqlite:///relative/path, sqlite:////absolute/path, or"
     " mysql://user:password@host:3306/database (MySQL or MariaDB, Phorge's own tables too).",
 )
-@click.option("--create-schema", is_flag=True, help="Create the tables in a MySQL or MariaDB database that is empty.")
+@click.option(
+    "--create-schema",
+    is_flag=True,
+    help="Create the tables in a MySQL or MariaDB database that is empty. An SQLite file is created anyway.",
+)
 @click.option(
     "--listen", type=Value(LISTEN_ADDRESS, "HOST:PORT"), help="The address to serve.  [default: QUEUE_LISTEN_ADDR]"
 )
@@ -36,9 +40,9 @@ def queue(
     """Serve a queue over HTTP.
 
     SERVICE_TOKEN protects it; LEASE_DURATION and RETRY_WAIT (seconds) configure it. TASK_QUEUE_TOKEN is the database's
-    password where the URL has none. An SQLite file is always created when missing.
+    password where the URL has none.
     """
-    settings = settings_for_service(env_file)
+    settings = settings_for_service(env_file, secrets=STORE_URL.secrets(store_url))
     from gorge_worker.app import run_queue  # noqa: PLC0415 - brings the whole server with it
 
     listen = listen or settings.queue_listen_addr

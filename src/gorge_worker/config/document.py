@@ -36,7 +36,8 @@ missing, can't be read or has a line of another form stops the start.
 
 Three variables hold secrets: SERVICE_TOKEN is what callers of this process must send, TASK_QUEUE_TOKEN and
 CONDUIT_TOKEN are what this process sends. All travel as the header `X-Service-Token`, the last one in the call's
-parameters too. They are shown nowhere, nor are a user and a password within a URL.
+parameters too. They are shown nowhere, nor are a user and a password within a URL. Where the queue is a database,
+TASK_QUEUE_TOKEN is its password, and of its URL only the password is hidden.
 
 To change a token while everything runs:
 
@@ -48,6 +49,21 @@ The whole value counts as a token as well, so one that has a comma in it goes on
 
 `gorge-worker enqueue` sends TASK_QUEUE_TOKEN. Where that is not set and the task goes to this machine's own
 `standalone`, it sends the first of SERVICE_TOKEN's; that one is sent to no other queue.
+
+## A database's URL
+
+`mysql://user:password@host:3306/database`, or `mariadb://`, names a database of MySQL or MariaDB: Phorge's own, which
+is `phabricator_worker` unless its namespace is another one, or one of gorge-worker's own. What is special within a
+user, a password or a name is percent-encoded: `@` as `%40`, `/` as `%2F`, `#` as `%23`. Without a port it is 3306,
+without a password TASK_QUEUE_TOKEN is the password. Options stand behind a `?`, separated by `&`:
+
+| option | meaning |
+| --- | --- |
+| unix_socket | The server's socket, a path; host and port do not count then. |
+| ssl | `true`: TLS, with a certificate that the system's authorities vouch for. |
+| ssl_ca | A file of authorities in place of the system's; means TLS. |
+| ssl_cert, ssl_key | Files of this client's own certificate and its key; mean TLS. |
+| ssl_verify_identity | `false`: the certificate may be for another host name. |
 
 ## The variables
 

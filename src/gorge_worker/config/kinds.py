@@ -10,6 +10,7 @@ import msgspec
 
 from gorge_worker.config.values import (
     ListenAddress,
+    Refused,
     mask_url,
     parse_base_url,
     parse_http_url,
@@ -38,6 +39,10 @@ class Kind(msgspec.Struct, Generic[T_co], frozen=True, kw_only=True):
     parse: Callable[[str], T_co]
     show: Callable[[str], str] = str
     secrets: Callable[[str], list[str]] = lambda _: []
+
+    def reason(self, error: ValueError) -> str:
+        """Why `parse` has raised the error, for people."""
+        return str(error) if isinstance(error, Refused) else f"it takes {self.expected}"
 
 
 def optional(kind: Kind[T], unset: U) -> Kind[T | U]:

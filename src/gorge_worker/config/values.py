@@ -13,13 +13,18 @@ import msgspec
 
 from gorge_worker.errors import ConfigurationError
 from gorge_worker.masking import MASK
-from gorge_worker.queues.mysql.url import is_mysql, mysql_address
+from gorge_worker.queues.mysql.url import is_mysql, mysql_address, mysql_options
 
 LARGEST_PORT = 65535
 
 _ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[A-Za-z0-9._-]*)):(?P<port>[0-9]{1,5})")
 _BEYOND_HOST = re.compile(r"[/?#]")
+_QUERY = re.compile(r"([?#]).*", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class Refused(ValueError):
+    """A value that is refused for a reason that its expected form does not tell; the text repeats no secret."""
 
 
 class ListenAddress(msgspec.Struct, frozen=True):
@@ -92,7 +97,7 @@ def parse_store_url(text: str) -> str:
         try:
             mysql_address(text)
         except ConfigurationError as error:
-            raise ValueError(str(error)) from None
+            raise Refused(str(error)) from None
         return text
     if not text.startswith("sqlite:///") or text.endswith("/") or not text.isprintable():
         raise ValueError(text)
@@ -113,20 +118,32 @@ def mask_url(text: str) -> str:
     """A URL, or what somebody took for one, without user credentials, query and fragment.
 
     A malformed URL may hold a password too, so everything before the last `@` counts as credentials. A user without
-    a password may be a token and is masked as well.
+    a password may be a token and is masked as well. A database's user and options are no secrets.
     """
     scheme, user, password, rest = _split_credentials(text)
-    shown = re.sub(r"([?#]).*", rf"\1{MASK}", rest, count=1, flags=re.DOTALL)
-    if password and not _BEYOND_HOST.search(user):
-        return f"{scheme}{user}:{MASK}@{shown}"
-    return f"{scheme}{MASK}@{shown}" if user or password else shown
+    shown = rest if is_mysql(text) and _has_known_options(rest) else _QUERY.sub(rf"\1{MASK}", rest, count=1)
+    if not user and not password:
+        return shown
+    if _BEYOND_HOST.search(user) or not (password or is_mysql(text)):
+        return f"{scheme}{MASK}@{shown}"
+    return f"{scheme}{user}:{MASK}@{shown}" if password else f"{scheme}{user}@{shown}"
 
 
 def url_secrets(text: str) -> list[str]:
     """What of a URL's credentials must not show up anywhere, as written and percent-decoded."""
     _, user, password, _ = _split_credentials(text)
-    secret = password or user
+    secret = password or ("" if is_mysql(text) else user)
     return list({secret, unquote(secret)}) if secret else []
+
+
+def _has_known_options(rest: str) -> bool:
+    """Whether a database's URL has, behind its credentials, nothing but a place and options that there are."""
+    place, _, query = rest.partition("?")
+    try:
+        mysql_options(query)
+    except ConfigurationError:
+        return False
+    return "#" not in place + query
 
 
 def _split_credentials(text: str) -> tuple[str, str, str, str]:

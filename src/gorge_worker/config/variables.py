@@ -69,12 +69,11 @@ class Assignment(msgspec.Struct, frozen=True):
         """The text without its secrets."""
         return self.kind.show(self.text)
 
-    @property
-    def problem(self) -> str:
-        """What to tell the user when the text is not of the variable's kind."""
+    def problem(self, error: ValueError) -> str:
+        """What to tell the user when the kind has raised `error` for the text."""
         shown = self.shown if len(self.shown) <= LONGEST_SHOWN else f"{self.shown[:LONGEST_SHOWN]}..."
         quoted = shown if shown.isprintable() and " " not in shown else repr(shown)
-        return f"{self.spelling}={quoted} in {self.origin} can't be used: it takes {self.kind.expected}"
+        return f"{self.spelling}={quoted} in {self.origin} can't be used: {self.kind.reason(error)}"
 
 
 class VariableSet:
@@ -95,8 +94,8 @@ class VariableSet:
         for one in assignments:
             try:
                 values[one.name] = one.kind.parse(one.text)
-            except ValueError:
-                problems.append(one.problem)
+            except ValueError as error:
+                problems.append(one.problem(error))
         if problems:
             raise ConfigurationError(problems)
         self._assignments = tuple(assignments)

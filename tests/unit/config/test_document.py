@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gorge_worker.config.document import document
 from gorge_worker.config.settings import Settings
+from gorge_worker.queues.mysql.url import OPTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 
@@ -21,3 +22,8 @@ def test_every_variable_has_a_row_with_its_spellings() -> None:
 def test_no_cell_breaks_the_tables() -> None:
     rows = [line for line in document().splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {3, 5}
+
+
+def test_every_option_of_a_databases_url_is_described() -> None:
+    rows = [line.split("|") for line in document().splitlines() if line.startswith("|")]
+    assert set(OPTIONS) <= {name for row in rows for name in row[1].strip().split(", ")}

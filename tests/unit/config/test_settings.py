@@ -70,6 +70,7 @@ def test_two_variables_have_the_short_prefix() -> None:
         ("CONDUIT_URL", "sqlite:///a"),
         ("CONDUIT_URL", "https://phorge/?a=b"),
         ("TASK_QUEUE_URL", "mysql://host/db"),
+        ("TASK_QUEUE_URL", "mysql://u@host/db?charset=utf8"),
         ("FEED_HTTP_HOOKS", "ftp://a"),
         ("HANDLERS", "handlers.py/x"),
         ("QUEUE_LISTEN_ADDR", "8090"),
@@ -82,7 +83,12 @@ def test_values_that_make_no_sense_are_refused(name: str, value: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("IDLE_TIMEOUT_SEC", "0"), ("DRAIN_TIMEOUT_SEC", "0"), ("TASK_QUEUE_URL", "sqlite:///queue.db")],
+    [
+        ("IDLE_TIMEOUT_SEC", "0"),
+        ("DRAIN_TIMEOUT_SEC", "0"),
+        ("TASK_QUEUE_URL", "sqlite:///queue.db"),
+        ("TASK_QUEUE_URL", "mysql://u:p@host/db"),
+    ],
 )
 def test_values_at_the_edge_are_taken(name: str, value: str) -> None:
     assert str(Settings.read({name: value}).values[name]) == value
@@ -103,3 +109,17 @@ def test_a_bad_value_in_the_file_is_blamed_on_the_file(tmp_path: Path) -> None:
     file.write_text("MAX_WORKERS=many\n")
     with pytest.raises(ConfigurationError, match=f"MAX_WORKERS=many in {file} can't be used"):
         Settings.read({}, file)
+
+
+def test_what_is_wrong_with_a_databases_url_is_said_without_its_password() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Settings.read({"TASK_QUEUE_URL": "mysql://me:hunter2@db/tasks?sslmode=on"})
+    assert str(raised.value) == (
+        "TASK_QUEUE_URL=mysql://me:***@db/tasks?*** in the environment can't be used: the database's URL has an unknown"
+        " option 'sslmode': there are unix_socket, ssl, ssl_ca, ssl_cert, ssl_key, ssl_verify_identity"
+    )
+
+
+def test_a_databases_password_is_a_secret_however_it_is_written() -> None:
+    settings = Settings.read({"TASK_QUEUE_URL": "mysql://me:hunter%402@db/tasks"})
+    assert settings.secrets == {"hunter%402", "hunter@2"}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gorge_worker.config.values import (
     ListenAddress,
+    Refused,
     is_loopback,
     mask_url,
     parse_base_url,
@@ -146,6 +147,26 @@ def test_a_store_is_a_file(url: str) -> None:
     assert parse_queue_url(url) == url
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://me:p%40ss@db:3307/phabricator_worker?ssl_ca=/ca.pem",
+        "MariaDB://me@[::1]/t",
+        "mysql://me@/t?unix_socket=s",
+    ],
+)
+def test_a_store_is_a_database(url: str) -> None:
+    assert parse_store_url(url) == url
+    assert parse_queue_url(url) == url
+    assert refuses(parse_base_url, url)
+
+
+def test_a_databases_url_is_refused_with_the_reason() -> None:
+    for parse in (parse_store_url, parse_queue_url):
+        with pytest.raises(Refused, match=r"unknown option 'charset': there are unix_socket, ssl, ssl_ca"):
+            parse("mysql://me:secret@db/tasks?charset=utf8")
+
+
 @pytest.mark.parametrize("url", ["sqlite:", "sqlite:///", "sqlite:////folder/", "sqlite://host/a.db", "sqlite:///a\0b"])
 def test_what_is_no_store_is_refused(url: str) -> None:
     for parse in (parse_store_url, parse_queue_url):
@@ -155,7 +176,7 @@ def test_what_is_no_store_is_refused(url: str) -> None:
 @given(st.text(), st.sampled_from([parse_http_url, parse_base_url, parse_queue_url, parse_store_url]))
 @example("http://[", parse_http_url)
 def test_any_text_is_a_url_or_a_value_error(text: str, parse: Callable[[str], str]) -> None:
-    for url in (text, f"http://{text}", f"sqlite:///{text}"):
+    for url in (text, f"http://{text}", f"sqlite:///{text}", f"mysql://{text}", f"mysql://u@h/d?{text}"):
         try:
             assert parse(url) == url
         except ValueError:
@@ -174,6 +195,18 @@ def test_any_text_is_a_url_or_a_value_error(text: str, parse: Callable[[str], st
         ("user:secret@host:80", "user:***@host:80"),
         ("https://host/hook?token=secret#more", "https://host/hook?***"),
         ("https://host/hook#secret", "https://host/hook#***"),
+        ("mysql://me:secret@host/tasks", "mysql://me:***@host/tasks"),
+        ("mysql://me:sec%40ret@host/tasks", "mysql://me:***@host/tasks"),
+        ("MariaDB://me@host/tasks", "MariaDB://me@host/tasks"),
+        ("mysql://me:@host/tasks", "mysql://me@host/tasks"),
+        ("mysql://me:secret@/tasks?unix_socket=/run/s", "mysql://me:***@/tasks?unix_socket=/run/s"),
+        ("mysql://me:secret@h/t?ssl=true&ssl_ca=/ca.pem", "mysql://me:***@h/t?ssl=true&ssl_ca=/ca.pem"),
+        ("mysql://me@host/tasks?password=secret", "mysql://me@host/tasks?***"),
+        ("mysql://me@host/tasks?ssl=true&password=secret", "mysql://me@host/tasks?***"),
+        ("mysql://me@host/tasks?ssl=true#secret", "mysql://me@host/tasks?***"),
+        ("mysql://me@host/tasks#secret", "mysql://me@host/tasks#***"),
+        ("mysql://me/secret@host/tasks", "mysql://***@host/tasks"),
+        ("mysql://me:sec/ret?a=b@host/tasks", "mysql://me:***@host/tasks"),
         ("plain", "plain"),
         ("", ""),
     ],
@@ -182,19 +215,26 @@ def test_urls_are_shown_without_credentials(url: str, shown: str) -> None:
     assert mask_url(url) == shown
 
 
-@given(SECRETS, HOSTS, st.sampled_from(["http://", "ftp://", "", "sqlite:///", "http:/", "://"]))
+@given(SECRETS, HOSTS, st.sampled_from(["http://", "ftp://", "", "sqlite:///", "http:/", "://", "mysql://", "mysql:"]))
 def test_masking_never_leaks_a_password_or_a_query(secret: str, host: str, scheme: str) -> None:
     for url in (
         f"{scheme}user:{secret}@{host}",
-        f"{scheme}{secret.replace(':', '')}@{host}",
         f"{scheme}:{secret}@{host}/path",
+        f"{scheme}u:{secret}@{host}/path?ssl_ca=a",
         f"{scheme}{host}/?token={secret}",
         f"{scheme}u:{secret}@{host}?{secret}",
     ):
         assert "\N{SNOWMAN}" not in mask_url(url)
 
 
+@given(SECRETS, HOSTS, st.sampled_from(["http://", "ftp://", "", "sqlite:///", "http:/", "://"]))
+def test_a_user_without_a_password_may_be_a_token(secret: str, host: str, scheme: str) -> None:
+    assert "\N{SNOWMAN}" not in mask_url(f"{scheme}{secret.replace(':', '')}@{host}")
+
+
 def test_the_secrets_of_a_url_are_named_as_written_and_decoded() -> None:
     assert set(url_secrets("http://user:p%40ss@host")) == {"p%40ss", "p@ss"}
     assert url_secrets("http://token@host") == ["token"]
     assert url_secrets("http://host/path") == []
+    assert set(url_secrets("mysql://me:p%40ss@host/tasks")) == {"p%40ss", "p@ss"}
+    assert url_secrets("mysql://root@host/tasks") == [], "a log that hides the word root is of no use"

@@ -36,7 +36,8 @@ def connector(address: MysqlAddress, open_connection: Callable[..., Connection[A
             port=address.port,
             unix_socket=address.unix_socket or None,
             user=address.user,
-            password=address.password,
+            # As bytes: the driver would take text for latin-1, which few passwords beyond ASCII are.
+            password=address.password.encode(errors="surrogateescape"),
             database=address.database,
             charset="utf8mb4",
             autocommit=True,

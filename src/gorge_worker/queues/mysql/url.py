@@ -60,20 +60,27 @@ def mysql_address(url: str, token: str = "") -> MysqlAddress:
         raise ConfigurationError([f"not the URL of a database: {FORM}"]) from None
     if problem := _problem(url, parts, port):
         raise ConfigurationError([f"not the URL of a database, {problem}: {FORM}"])
-    options = _options(parts.query)
+    options = mysql_options(parts.query)
     socket = options.get("unix_socket", "")
     if not parts.hostname and not socket:
         raise ConfigurationError([f"not the URL of a database, it names neither host nor unix_socket: {FORM}"])
     certificates = {name: options.get(name, "") for name in ("ssl_ca", "ssl_cert", "ssl_key")}
+    verify_identity = _truth(options, "ssl_verify_identity", unset=True)
+    wants_tls = any(certificates.values()) or (verify_identity and "ssl_verify_identity" in options)
+    tls = _truth(options, "ssl", unset=wants_tls)
+    if wants_tls and not tls:
+        raise ConfigurationError(["the database's URL has ssl=false, and options of TLS beside it"])
+    if certificates["ssl_key"] and not certificates["ssl_cert"]:
+        raise ConfigurationError(["the database's URL has an ssl_key without its ssl_cert"])
     return MysqlAddress(
-        user=unquote(parts.username or ""),
-        password=token if parts.password is None else unquote(parts.password),
+        user=_decoded("user", parts.username or ""),
+        password=token if parts.password is None else _decoded("password", parts.password),
         host=parts.hostname or "localhost",
         port=port,
-        database=unquote(parts.path[1:]),
+        database=_decoded("database", parts.path[1:]),
         unix_socket=socket,
-        tls=_truth("ssl", options.get("ssl", "true" if any(certificates.values()) else "false")),
-        verify_identity=_truth("ssl_verify_identity", options.get("ssl_verify_identity", "true")),
+        tls=tls,
+        verify_identity=verify_identity,
         **certificates,
     )
 
@@ -88,25 +95,46 @@ def _problem(url: str, parts: SplitResult, port: int) -> str | None:
     faults = {
         "it names no user": not parts.username,
         "it names no database": not parts.path[1:] or "/" in parts.path[1:],
+        # A password that was not percent-encoded would show in what is taken for a path or an option.
+        "it has an @ behind its host (write %40)": "@" in parts.path + parts.query,
         "it has a # (write %23)": "#" in url,
         "its port must be from 1 to 65535": port == 0,
     }
     return next((text for text, present in faults.items() if present), None)
 
 
-def _options(query: str) -> dict[str, str]:
+def mysql_options(query: str) -> dict[str, str]:
+    """The options in a URL's query. Raises ConfigurationError for one that there is not, that comes twice or empty."""
     try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, errors="strict") if query else []
     except ValueError:
         raise ConfigurationError(["the database's URL has options that are not written as name=value"]) from None
     if unknown := [name for name, _ in pairs if name not in OPTIONS]:
         raise ConfigurationError(
             [f"the database's URL has an unknown option {unknown[0]!r:.40}: there are {', '.join(OPTIONS)}"]
         )
-    return dict(pairs)
+    options = dict(pairs)
+    if len(options) < len(pairs):
+        raise ConfigurationError(["the database's URL has one of its options twice"])
+    if not all(options.values()):
+        raise ConfigurationError(["the database's URL has an option without a value"])
+    return options
 
 
-def _truth(name: str, text: str) -> bool:
+def _decoded(part: str, text: str) -> str:
+    try:
+        decoded = unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise ConfigurationError([f"the database's URL has a {part} that is not UTF-8"]) from None
+    if "\0" in decoded:
+        raise ConfigurationError([f"the database's URL has a {part} with a null character"])
+    return decoded
+
+
+def _truth(options: dict[str, str], name: str, *, unset: bool) -> bool:
+    text = options.get(name)
+    if text is None:
+        return unset
     try:
         return _TRUTH[text.lower()]
     except KeyError:
