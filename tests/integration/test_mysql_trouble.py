@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from threading import get_ident
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -28,9 +30,9 @@ from support.waiting import until_true
 from gorge_worker.clock import SystemClock
 from gorge_worker.engine.options import EngineOptions
 from gorge_worker.engine.worker import Worker
-from gorge_worker.model import Lease, NewTask, Outcome
+from gorge_worker.model import Lease, NewTask, Outcome, Task
 from gorge_worker.queues.local import LocalQueue
-from gorge_worker.queues.mysql import connecting, database
+from gorge_worker.queues.mysql import connecting, database, leasing
 from gorge_worker.queues.mysql.store import MysqlStore
 from gorge_worker.queues.mysql.url import mysql_address
 from gorge_worker.queues.owners import OwnerNames
@@ -156,17 +158,24 @@ async def test_a_lease_whose_commit_was_not_answered_is_taken_back(
     """The commit happens, and the connection is gone before its answer is read."""
     async with opened(server.create_database("tasks_worker")) as store:
         [task] = await store.enqueue([NewTask(task_class="A")])
-        store._collector.cancel()
-        await asyncio.wait([store._collector])
-        execute, losing = database._execute, True
+        execute, take, leasing_thread = database._execute, leasing._take, 0
 
-        def lose_answer(connection: object, statement: str) -> None:
-            nonlocal losing
-            execute(connection, statement)  # type: ignore[arg-type]
-            if statement == "COMMIT" and losing:
-                losing = False
+        def note_thread(*arguments: Any) -> list[Task]:
+            nonlocal leasing_thread
+            leasing_thread = get_ident()
+            return take(*arguments)
+
+        def lose_answer(connection: Any, statement: str) -> None:
+            nonlocal leasing_thread
+            execute(connection, statement)
+            if statement == "COMMIT" and leasing_thread == get_ident():
+                leasing_thread = -1
                 raise ConnectionResetError("the answer is lost")
 
+        def take_once(*arguments: Any) -> list[Task]:
+            return note_thread(*arguments) if leasing_thread == 0 else take(*arguments)
+
+        monkeypatch.setattr(leasing, "_take", take_once)
         monkeypatch.setattr(database, "_execute", lose_answer)
         with pytest.raises(StoreError, match="answer is lost"):
             await store.lease(StoreLease(owner="nobody", limit=1, duration=7200))
