@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
+from gorge_worker.errors import GorgeWorkerError
 from gorge_worker.model import ArchivedTask, ArchiveResult, Lease, NewTask, Task
 from gorge_worker.queues.checks import check_event_id, check_new_task
 from gorge_worker.queues.protocol import ANY, ClassFilter, Receipt, Report, ReportResult
-from gorge_worker.queues.store import NoSuchTask, Renewed, StoreError, StoreStats
+from gorge_worker.queues.store import NoSuchTask, Renewed, StoreStats
 
 NOW = 1_700_000_000
 
@@ -27,7 +28,7 @@ class FakeService:
         self.receipt = ReportResult(Receipt.ACCEPTED)
         self.given_back: list[int] = []
         self.calls: list[tuple[str, dict[str, Any]]] = []
-        self.trouble: StoreError | None = None
+        self.trouble: GorgeWorkerError | None = None
         self.waiting = 0
         self._changed = asyncio.Event()
         self._ids = itertools.count(1)
