@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from support.go_queue import ShiftedClock
 from support.memory_queue import CLASS, FakeHandler
 from support.waiting import until_true
 from support.web import LOOPBACK, serving
 
-from gorge_worker.clock import SystemClock
 from gorge_worker.engine.options import EngineOptions
 from gorge_worker.engine.worker import Worker
 from gorge_worker.http_client import HttpAnswer, HttpClient, NoAnswer, NotSent
@@ -57,8 +57,8 @@ class LossyHttp(HttpClient):
 
 
 @asynccontextmanager
-async def running(url: str, handler: FakeHandler, seed: int) -> AsyncIterator[LossyHttp]:
-    rng, clock, registry = random.Random(seed), SystemClock(), Registry()
+async def running(url: str, handler: FakeHandler, clock: ShiftedClock, seed: int) -> AsyncIterator[LossyHttp]:
+    rng, registry = random.Random(seed), Registry()
     registry.register(CLASS, handler)
     http = LossyHttp(url, rng)
     queue = GorgeQueue(http, OwnerNames(clock, rng), clock, rng)
@@ -77,7 +77,7 @@ async def running(url: str, handler: FakeHandler, seed: int) -> AsyncIterator[Lo
 @pytest.mark.limit(90)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_nothing_is_lost_and_nothing_is_finished_twice(seed: int, tmp_path: Path) -> None:
-    rng, clock = random.Random(seed), SystemClock()
+    rng, clock = random.Random(seed), ShiftedClock()
     executed: Counter[int] = Counter()
 
     async def execute(lease: Lease) -> Outcome:
@@ -89,16 +89,16 @@ async def test_nothing_is_lost_and_nothing_is_finished_twice(seed: int, tmp_path
 
     handler = FakeHandler(execute)
     store = await SqliteStore.open(tmp_path / "queue.db", retry_wait=300, clock=clock)
-    # Leases that nobody knows of run out soon as well, should they not be found.
-    service = QueueService(store, lease_duration=20, clock=clock, rng=rng)
+    service = QueueService(store, lease_duration=300, clock=clock, rng=rng)
     guard = Guard(LOOPBACK, "")
     try:
         await service.enqueue([NewTask(task_class=CLASS) for _ in range(TASKS)])
         async with serving(queue_app(service, guard, rng), guard) as server:
             url = f"http://127.0.0.1:{server.port}"
-            async with running(url, handler, seed), running(url, handler, seed + 100):
+            async with running(url, handler, clock, seed), running(url, handler, clock, seed + 100):
 
                 async def done() -> bool:
+                    clock.ahead += 0.5  # so that nobody waits for waits and leases to run out
                     return (await service.stats()).archived == TASKS
 
                 await until_true(done, within=80, what="all tasks archived")

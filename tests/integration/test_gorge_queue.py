@@ -7,69 +7,18 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 
 import pytest
 from aiohttp import web
 from support.go_queue import GoServer, ShiftedClock, hang
+from support.go_worker import all_archived, open_queue, running_worker, while_time_flies
 from support.memory_queue import CLASS, FakeHandler
 from support.waiting import until
 
-from gorge_worker.engine.options import EngineOptions
-from gorge_worker.engine.worker import Worker
-from gorge_worker.http_client import HttpClient
 from gorge_worker.model import Lease, NewTask, Outcome
-from gorge_worker.queues.gorge import GorgeQueue, wire
-from gorge_worker.queues.owners import OwnerNames
+from gorge_worker.queues.gorge import wire
 from gorge_worker.queues.protocol import LeaseRequest
-from gorge_worker.registry import Registry
-
-
-@asynccontextmanager
-async def open_queue(server: GoServer, seed: int) -> AsyncIterator[GorgeQueue]:
-    rng, clock = random.Random(seed), server.clock
-    queue = GorgeQueue(HttpClient(server.url, headers={}, connections=8), OwnerNames(clock, rng), clock, rng)
-    try:
-        yield queue
-    finally:
-        await queue.close()
-
-
-@asynccontextmanager
-async def running_worker(server: GoServer, handler: FakeHandler, seed: int, **options: int) -> AsyncIterator[Worker]:
-    """A worker, drained at the end."""
-    registry = Registry()
-    registry.register(CLASS, handler)
-    async with open_queue(server, seed) as queue:
-        worker = Worker(
-            queue=queue,
-            registry=registry,
-            options=EngineOptions(poll_interval=0.05, **options),
-            clock=server.clock,
-            rng=random.Random(seed),
-            hide_secrets=str,
-        )
-        run = asyncio.create_task(worker.run())
-        try:
-            yield worker
-        finally:
-            worker.drain()
-            assert await run, "the worker had to cut something"
-
-
-def while_time_flies(clock: ShiftedClock, condition: Callable[[], object], step: float = 0.1) -> Callable[[], object]:
-    """For `until`: each look at the condition finds the clocks a moment further on."""
-
-    def look() -> object:
-        clock.ahead += step
-        return condition()
-
-    return look
-
-
-def all_archived(server: GoServer) -> Callable[[], bool]:
-    return lambda: not server.table.active()
 
 
 @pytest.mark.limit(60)

@@ -1,15 +1,14 @@
-"""An imitation of the Go queue server of generation 0, with its traps as real behaviour (queue contract, facts 1 to 6).
-
-GoTable is the rule, GoServer serves it over a real socket. Time is a ShiftedClock's, so that hours can pass in a test.
+"""An imitation of the Go queue server, of both its generations, over a real socket: the first with its traps as real
+behaviour (queue contract, facts 1 to 6). Time is a ShiftedClock's, so that hours can pass in a test.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from email.utils import formatdate
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +16,9 @@ from typing import Any, Self
 from aiohttp import web
 
 from gorge_worker.clock import Clock
+from support.go_fenced import FENCED, Reply, act_fenced
+from support.go_table import FencedGoTable
+from support.waiting import until
 
 
 class ShiftedClock:
@@ -32,97 +34,35 @@ class ShiftedClock:
         return time.time() + self.ahead
 
 
-@dataclass
-class Row:
-    id: int
-    task_class: str
-    data: str
-    priority: int
-    owner: str | None = None
-    expires: int | None = None
-    failures: int = 0
-    result: str | None = None
-
-    def wire(self) -> dict[str, Any]:
-        fields = {
-            "id": self.id,
-            "taskClass": self.task_class,
-            "leaseOwner": self.owner,
-            "leaseExpires": self.expires,
-            "failureCount": self.failures,
-            "dataID": self.id,
-            "priority": self.priority,
-            "data": self.data,
-        }
-        return {name: value for name, value in fields.items() if value is not None}
-
-
-class GoTable:
-    """The rows of the Go server, and what its queries do to them. `now` gives epoch seconds."""
-
-    lease_duration = 7200
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self.rows: dict[int, Row] = {}
-
-    def now(self) -> int:
-        return int(self._now())
-
-    def active(self) -> list[Row]:
-        rows = (row for row in self.rows.values() if row.result is None)
-        return sorted(rows, key=lambda row: (row.priority, row.id))
-
-    def enqueue(self, task_class: str = "Some", data: str = "{}", priority: int = 2000) -> Row:
-        row = self.rows[len(self.rows) + 1] = Row(len(self.rows) + 1, task_class, data, priority)
-        return row
-
-    def lease(self, owner: str, limit: int) -> list[Row]:
-        """Takes new rows and due ones, up to the limit each, and returns up to the limit of what the owner has."""
-        now = self.now()
-        new = [row for row in self.active() if row.owner is None][:limit]
-        due = [row for row in self.active() if row.owner is not None and (row.expires or 0) < now]
-        due.sort(key=lambda row: row.expires or 0)
-        for row in new + due[:limit]:
-            row.owner, row.expires = owner, now + self.lease_duration
-        return [row for row in self.active() if row.owner == owner and (row.expires or 0) >= now][:limit]
-
-    def archive(self, task_id: int, result: str) -> bool:
-        row = self.rows.get(task_id)
-        if row is None or row.result is not None:
-            return False
-        row.result, row.owner = result, None
-        return True
-
-    def fail(self, task_id: int, wait: int) -> None:
-        if (row := self.rows.get(task_id)) and row.result is None:
-            row.owner, row.expires, row.failures = None, self.now() + wait, row.failures + 1
-
-    def yield_(self, task_id: int, seconds: int) -> None:
-        if (row := self.rows.get(task_id)) and row.result is None:
-            row.owner, row.expires = "(yield)", self.now() + max(5, seconds)
-
-    def stranded(self) -> list[Row]:
-        """Rows that some worker's lease keeps from everybody else."""
-        now = self.now()
-        return [row for row in self.active() if row.owner not in (None, "(yield)") and (row.expires or 0) >= now]
-
+UNFENCED = ("complete", "fail", "yield")
+INTERNAL = {"error": {"code": "ERR_INTERNAL", "message": "select activetask: no rows in result set"}}
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class GoServer:
-    """Serves a GoTable. `calls` holds every call as (route, body); `lose` is how many answers of a route are cut off
-    after the call has been acted on, `instead` what a route answers without acting.
+    """Serves a table. `calls` holds every call as (route, body); `lose` is how many answers of a route are cut off
+    after the call has been acted on, `instead` what a route answers without acting. Of all calls, `losses` (a share)
+    are cut off by chance, before or after they have been acted on.
+
+    `restart` starts another generation of the server on the same table. `mixed` are the calls that do not go with the
+    generation that their lease is from.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, generation: int = 0, seed: int = 1) -> None:
         self.clock = clock
-        self.table = GoTable(clock.wall)
+        self.generation = generation
+        self.table = FencedGoTable(clock.wall)
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.owners: list[str] = []
+        self.mixed: list[tuple[str, dict[str, Any]]] = []
         self.lose: dict[str, int] = {}
+        self.losses = 0.0
         self.instead: dict[str, Answer] = {}
+        self._down = False
+        self._turned_away: set[str] = set()
+        self._generations: dict[str, int] = {}
+        self._rng = random.Random(seed)
         self._runner: web.AppRunner | None = None
         self.url = ""
 
@@ -141,19 +81,33 @@ class GoServer:
         if self._runner:
             await self._runner.cleanup()
 
+    async def restart(self, generation: int, *workers: str) -> None:
+        """Answers nothing until a lease of each of these workers (X-Worker) has found out that the server is away."""
+        self._down = True
+        self._turned_away.clear()
+        await until(lambda: self._turned_away >= {*workers}, what="both workers turned away")
+        self.generation, self._down = generation, False
+
     def called(self, route: str) -> list[dict[str, Any]]:
         return [body for name, body in self.calls if name == route]
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         route, raw = request.match_info["route"], await request.read()
         body = json.loads(raw) if raw else dict(request.query)
+        assert request.transport
+        if self._down or self._rng.random() < self.losses:
+            if route in ("lease", "meta"):
+                self._turned_away.add(request.headers.get("X-Worker", ""))
+            request.transport.abort()
+            return web.Response()
         self.calls.append((route, body))
         if route in self.instead:
             return await self.instead[route](request)
         status, content = self.act(route, body, request.headers.get("X-Lease-Owner", ""))
         if self.lose.get(route):
             self.lose[route] -= 1
-            assert request.transport
+            request.transport.abort()
+        elif self._rng.random() < self.losses:
             request.transport.abort()
         return web.Response(
             status=status,
@@ -161,13 +115,18 @@ class GoServer:
             headers={"Content-Type": "application/json", "Date": formatdate(self.clock.wall(), usegmt=True)},
         )
 
-    def act(self, route: str, body: dict[str, Any], owner: str) -> tuple[int, dict[str, Any]]:
+    def act(self, route: str, body: dict[str, Any], owner: str) -> Reply:
         """What a call does, without a socket."""
+        self._look_for_mixing(route, body)
+        if route == "lease":
+            self.owners.append(owner)
+            self._generations[owner] = self.generation
+        if self.generation and (reply := act_fenced(self.table, route, body, owner)):
+            return reply
         table, task_id = self.table, body.get("taskID", 0)
         known = True
         match route.split("/"):
             case ["lease"]:
-                self.owners.append(owner)
                 return 200, {"data": [row.wire() for row in table.lease(owner, max(1, body["limit"]))]}
             case ["enqueue"]:
                 row = table.enqueue(body["taskClass"], body.get("data", ""), body.get("priority", 2000))
@@ -184,7 +143,14 @@ class GoServer:
                 return self._show(route, body)
         return (200, {"data": {"status": "ok"}}) if known else (500, INTERNAL)
 
-    def _show(self, route: str, query: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def _look_for_mixing(self, route: str, body: dict[str, Any]) -> None:
+        row = self.table.rows.get(body.get("taskID", 0))
+        if route in UNFENCED and row and not row.result and self._generations.get(row.owner or "", 0):
+            self.mixed.append((route, body))
+        if route in FENCED and not self._generations.get(body["leaseOwner"], 0):
+            self.mixed.append((route, body))
+
+    def _show(self, route: str, query: dict[str, Any]) -> Reply:
         match route.split("/"):
             case ["tasks"]:
                 limit, offset = int(query.get("limit", 100)), int(query.get("offset", 0))
@@ -193,9 +159,6 @@ class GoServer:
             case ["tasks", number] if (row_ := self.table.rows.get(int(number))) and row_.result is None:
                 return 200, {"data": row_.wire()}
         return 404, {"error": {"code": "ERR_NOT_FOUND", "message": "Not Found"}}
-
-
-INTERNAL = {"error": {"code": "ERR_INTERNAL", "message": "select activetask: no rows in result set"}}
 
 
 async def hang(_: web.Request) -> web.StreamResponse:

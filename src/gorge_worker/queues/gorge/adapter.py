@@ -60,9 +60,8 @@ class GorgeQueue:
             on_finished=lanes.finished,
             on_lost_touch=self._meta.forget,
         )
-
         self._fenced = FencedReports(wire=self._wire, attempts=attempts, clock=clock, on_lost_touch=self._meta.forget)
-        self._renewals = Renewals(self._wire, clock)
+        self._renewals = Renewals(self._wire, clock, on_lost_touch=self._meta.forget)
 
     @property
     def features(self) -> Features:

@@ -16,6 +16,9 @@ from gorge_worker.queues.gorge.meta import Generation
 from gorge_worker.queues.protocol import Report
 from gorge_worker.queues.store import MIN_YIELD
 
+LONGEST_WAIT = 604_800
+"""Seconds; what the Go server takes at most as a wait. A longer one would be refused as a whole."""
+
 
 class FencedLease(Lease, frozen=True, kw_only=True):
     """A lease under which only its holder can say anything."""
@@ -50,7 +53,7 @@ def fenced_call(fence: Fence, report: Report) -> tuple[str, Body]:
             is_permanent = outcome.verdict is Verdict.PERMANENT_FAILURE
             body = fence.body(outcome="failure" if is_permanent else "retry")
             if not is_permanent and outcome.wait is not None:
-                body["retryWait"] = max(outcome.wait, 0)
+                body["retryWait"] = min(max(outcome.wait, 0), LONGEST_WAIT)
             if message := excerpt(outcome.reason, MESSAGE):
                 body["message"] = message
             return "resolve", body
@@ -68,4 +71,4 @@ def fenced_give_back(fence: Fence, seconds: float) -> tuple[str, Body]:
 
 
 def _yield(fence: Fence, seconds: float) -> Body:
-    return fence.body(outcome="yield", duration=max(math.ceil(seconds), MIN_YIELD))
+    return fence.body(outcome="yield", duration=min(max(math.ceil(seconds), MIN_YIELD), LONGEST_WAIT))

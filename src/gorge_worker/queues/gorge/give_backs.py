@@ -12,6 +12,7 @@ from gorge_worker.errors import QueueTrouble
 from gorge_worker.queues.gorge.calls import yield_call
 from gorge_worker.queues.gorge.fences import Fence, fenced_give_back
 from gorge_worker.queues.gorge.receipts import tell
+from gorge_worker.queues.gorge.standing import tell_fenced
 from gorge_worker.queues.gorge.wire import Wire
 from gorge_worker.queues.protocol import Receipt, ReportResult
 
@@ -44,12 +45,14 @@ class GiveBacks:
         return len(self._waiting)
 
     async def send(self) -> None:
-        """Yields what waits. Raises QueueTrouble when the queue does not take one; the rest is kept."""
+        """Gives back what waits. Goes on while the queue takes any; raises QueueTrouble when it takes none, and what it
+        did not take is kept.
+        """
         while self._waiting:
             batch = list(self._waiting.items())[:AT_ONCE]
             results = await asyncio.gather(*(self._send(*one) for one in batch))
-            if failed := next((result for result in results if result.receipt is Receipt.TROUBLE), None):
-                raise QueueTrouble(f"can't give tasks back: {failed.reason}", failed.retry_after)
+            if all(result.receipt is Receipt.TROUBLE for result in results):
+                raise QueueTrouble(f"can't give tasks back: {results[0].reason}", results[0].retry_after)
 
     async def _send(self, task_id: int, give_back: _GiveBack) -> ReportResult:
         now = self._clock.boottime()
@@ -57,9 +60,15 @@ class GiveBacks:
             result = ReportResult(Receipt.LEASE_LOST, "the lease has ended")
         else:
             wait, fence = give_back.due - now, give_back.fence
-            route, body = fenced_give_back(fence, wait) if fence else yield_call(task_id, wait)
-            result = (await tell(self._wire, self._clock, route, body)).result
-        if result.receipt is not Receipt.TROUBLE and self._waiting.get(task_id) is give_back:
+            if fence:
+                told = await tell_fenced(self._wire, self._clock, fence, *fenced_give_back(fence, wait))
+            else:
+                told = await tell(self._wire, self._clock, *yield_call(task_id, wait))
+            result = told.result
+        if self._waiting.get(task_id) is give_back:
             del self._waiting[task_id]
-            self._on_finished(task_id)
+            if result.receipt is Receipt.TROUBLE:
+                self._waiting[task_id] = give_back  # behind the others
+            else:
+                self._on_finished(task_id)
         return result

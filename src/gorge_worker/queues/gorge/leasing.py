@@ -25,6 +25,7 @@ from gorge_worker.queues.gorge.waits import Waits
 from gorge_worker.queues.gorge.wire import CALL_TIMEOUT, Wire
 from gorge_worker.queues.owners import OwnerNames
 from gorge_worker.queues.protocol import Leased, LeaseRequest, Unusable
+from gorge_worker.queues.store import MIN_YIELD
 
 POLL_GRACE = 10.0
 """Seconds that the answer to a long poll may take beyond its wait."""
@@ -75,6 +76,7 @@ class Leasing:
         except QueueTrouble:
             self._meta.forget()
             raise
+        self._meta.answered()
         self._one_only = False
         leased = self._leased(found, asking.owner, asked, answer, generation)
         ends = {lease.task.id: lease.ends_at for lease in _all(leased)}
@@ -163,8 +165,9 @@ class Leasing:
         """When the task may be executed; None for now."""
         if generation.hides_leases and (due := self._waits.due(task_id, now)) is not None:
             return due
-        # A report of its last execution is on its way, or its answer was lost: it has put the task back already.
-        return now if self._attempts.is_open(task_id, now) else None
+        # A report of its last execution is on its way, or its answer was lost: it has put the task back already. By a
+        # little later it has been repeated; if the task went back at once, it would be handed out again at once.
+        return now + MIN_YIELD if self._attempts.is_open(task_id, now) else None
 
 
 def _all(leased: Leased) -> list[Lease]:

@@ -16,6 +16,10 @@ from gorge_worker.queues.gorge.queue_time import LEASE_DURATION
 from gorge_worker.queues.gorge.wire import Wire
 from gorge_worker.queues.protocol import LONG_POLL, Features
 
+STALE = 10.0
+"""Seconds without an answer to a lease, after which meta is asked for again: the queue may have been replaced in
+between, and a worker that asks for nothing notices no outage."""
+
 _log = structlog.get_logger()
 
 
@@ -68,13 +72,16 @@ _decoder = msgspec.json.Decoder(Data[_Meta])
 
 
 class Meta:
-    """Asks for meta before the first lease, and again after every outage: another queue may have come up."""
+    """Asks for meta before the first lease, and again after every outage, one between two calls included: another queue
+    may have come up.
+    """
 
     def __init__(self, wire: Wire, clock: Clock) -> None:
         self._wire = wire
         self._clock = clock
         self._latest = Generation()
         self._is_fresh = False
+        self._answered_at = 0.0
         self._was_told = False
         self._asking = asyncio.Lock()
 
@@ -87,14 +94,19 @@ class Meta:
         """There was trouble: to be asked again before anything is leased."""
         self._is_fresh = False
 
+    def answered(self) -> None:
+        """The queue has answered a lease: it is still the one that was asked for meta."""
+        self._answered_at = self._clock.boottime()
+
     async def known(self) -> Generation:
         """Asks where needed. Raises QueueTrouble for every answer but a usable one and a 404."""
         async with self._asking:
-            if not self._is_fresh:
+            if not self._is_fresh or self._clock.boottime() - self._answered_at > STALE:
                 generation = await self._ask()
                 if generation != self._latest or not self._was_told:
                     self._tell(generation)
                 self._latest, self._is_fresh = generation, True
+                self.answered()
         return self._latest
 
     async def _ask(self) -> Generation:

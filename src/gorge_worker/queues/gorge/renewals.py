@@ -3,102 +3,100 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 
 import msgspec
 
 from gorge_worker.clock import Clock
-from gorge_worker.http_client import HttpAnswer, HttpError, NotSent
+from gorge_worker.http_client import HttpError, NotSent
 from gorge_worker.model import Lease
-from gorge_worker.queues.gorge.envelope import UNREADABLE, Data
 from gorge_worker.queues.gorge.fences import FencedLease
-from gorge_worker.queues.gorge.queue_time import Moment, lease_end
-from gorge_worker.queues.gorge.receipts import judge
+from gorge_worker.queues.gorge.queue_time import Moment
+from gorge_worker.queues.gorge.standing import Standing, look_up, read_standing
 from gorge_worker.queues.gorge.wire import Wire
 from gorge_worker.queues.protocol import Receipt, Renewal
 
 AT_ONCE = 16
 """Calls under way at the same time."""
+LONGEST = 8.0
+"""Seconds that the calls for all leases of a batch may take: a few that hang must not cost the others their answers, so
+that this is less than the engine waits for the batch."""
+SHARE = 0.25
+"""Of what is left of the longest lease: the most that a batch may take of it, likewise."""
 MOST_DOUBTS = 10_000
 """Leases remembered whose renewal got no answer; a worker holds no more."""
 
 
-class _Row(msgspec.Struct, rename="camel"):
-    lease_owner: str | None = None
-    lease_expires: int | None = None
-
-
-_row = msgspec.json.Decoder(Data[_Row])
-
-
 class Renewals:
     """Checks and renews. A lease whose renewal got no answer may have been renewed all the same: it is looked up before
-    it is renewed again.
+    it is renewed again. `on_lost_touch` is told that there was no answer, or that the queue may know the call no more.
     """
 
-    def __init__(self, wire: Wire, clock: Clock) -> None:
+    def __init__(self, wire: Wire, clock: Clock, on_lost_touch: Callable[[], None]) -> None:
         self._wire = wire
         self._clock = clock
+        self._on_lost_touch = on_lost_touch
         self._in_doubt: dict[tuple[int, str], None] = {}
         self._turn = asyncio.Semaphore(AT_ONCE)
 
     async def renew(self, leases: Sequence[Lease]) -> list[Renewal]:
-        return await asyncio.gather(*(self._renew(lease) for lease in leases))
+        """One result for each lease, in order. Those that end first get their turn first, should time run out."""
+        end = asyncio.get_running_loop().time() + self._seconds(leases)
+        turns = sorted(range(len(leases)), key=lambda place: leases[place].ends_at)
+        renewals = await asyncio.gather(*(self._renew(leases[place], end) for place in turns))
+        # Not earlier: of what a batch that was broken off has come to, nobody has heard.
+        for place, renewal in zip(turns, renewals, strict=True):
+            if renewal.receipt is not Receipt.TROUBLE:
+                self._in_doubt.pop(_key(leases[place]), None)
+        in_order = dict(zip(turns, renewals, strict=True))
+        return [in_order[place] for place in range(len(leases))]
 
-    async def _renew(self, lease: Lease) -> Renewal:
+    def _seconds(self, leases: Sequence[Lease]) -> float:
+        left = max((lease.ends_at for lease in leases), default=0.0) - self._clock.boottime()
+        return min(LONGEST, max(left * SHARE, 0.0))
+
+    async def _renew(self, lease: Lease, end: float) -> Renewal:
         if not isinstance(lease, FencedLease):  # from the time when the queue spoke generation 0: it stands as it is
             return Renewal(Receipt.ACCEPTED, lease)
-        async with self._turn:
-            if (lease.task.id, lease.owner) in self._in_doubt:
-                return await self._look_up(lease)
-            return await self._ask(lease)
+        try:
+            async with asyncio.timeout_at(end), self._turn:
+                if _key(lease) in self._in_doubt:
+                    return _renewal(lease, await look_up(self._wire, self._clock, lease.fence))
+                return await self._ask(lease)
+        except TimeoutError:
+            self._on_lost_touch()
+            return Renewal(Receipt.TROUBLE, reason="the queue did not answer in time")
 
     async def _ask(self, lease: FencedLease) -> Renewal:
-        asked = Moment.now(self._clock)
-        body = lease.fence.body(duration=lease.generation.lease_duration)
-        self._doubt(lease)  # until there is an answer, also when nobody waits for it any longer
+        asked, fence = Moment.now(self._clock), lease.fence
+        self._doubt(lease)
         try:
-            answer = await self._wire.post("renew", body)
+            answer = await self._wire.post("renew", fence.body(duration=lease.generation.lease_duration))
         except NotSent as error:
-            self._sure(lease)
+            self._in_doubt.pop(_key(lease), None)
+            self._on_lost_touch()
             return Renewal(Receipt.TROUBLE, reason=str(error))
         except HttpError as error:
+            self._on_lost_touch()
             return Renewal(Receipt.TROUBLE, reason=str(error))
-        renewal = self._read(lease, answer, asked)
-        if renewal.receipt is not Receipt.TROUBLE:
-            self._sure(lease)
-        return renewal
+        if answer.status == HTTPStatus.NOT_FOUND:  # there is no such task, or no such call any more
+            self._on_lost_touch()
+            return _renewal(lease, await look_up(self._wire, self._clock, fence))
+        return _renewal(lease, read_standing(fence, answer, asked))
 
-    async def _look_up(self, lease: FencedLease) -> Renewal:
-        """How the lease stands. An owner name is used once: a row that has it, and no earlier expiry, is this lease."""
-        asked = Moment.now(self._clock)
-        try:
-            answer = await self._wire.get(f"tasks/{lease.task.id}")
-        except HttpError as error:
-            return Renewal(Receipt.TROUBLE, reason=str(error))
-        renewal = self._read(lease, answer, asked)
-        if renewal.receipt is not Receipt.TROUBLE:
-            self._sure(lease)
-        return renewal
-
-    def _read(self, lease: FencedLease, answer: HttpAnswer, asked: Moment) -> Renewal:
-        told = judge(answer, asked.wall).result
-        if told.receipt is not Receipt.ACCEPTED:
-            lost = told.receipt is Receipt.LEASE_LOST
-            return Renewal(Receipt.LEASE_LOST if lost else Receipt.TROUBLE, reason=told.reason)
-        try:
-            row = _row.decode(answer.body).data
-        except UNREADABLE as error:
-            return Renewal(Receipt.TROUBLE, reason=f"the answer can't be read: {error}")
-        if row.lease_owner != lease.owner or row.lease_expires is None or row.lease_expires < lease.expires:
-            return Renewal(Receipt.LEASE_LOST, reason=f"the lease is now {row.lease_owner or 'nobody'}'s")
-        expires, ends_at = lease_end(row.lease_expires, asked, answer.headers)
-        return Renewal(Receipt.ACCEPTED, msgspec.structs.replace(lease, expires=expires, ends_at=ends_at))
-
-    def _doubt(self, lease: Lease) -> None:
-        self._in_doubt[lease.task.id, lease.owner] = None
+    def _doubt(self, lease: FencedLease) -> None:
+        self._in_doubt[_key(lease)] = None
         while len(self._in_doubt) > MOST_DOUBTS:
             del self._in_doubt[next(iter(self._in_doubt))]
 
-    def _sure(self, lease: Lease) -> None:
-        self._in_doubt.pop((lease.task.id, lease.owner), None)
+
+def _key(lease: Lease) -> tuple[int, str]:
+    return lease.task.id, lease.owner
+
+
+def _renewal(lease: FencedLease, standing: Standing) -> Renewal:
+    if standing.receipt is not Receipt.ACCEPTED:
+        return Renewal(standing.receipt, reason=standing.reason)
+    stands = msgspec.structs.replace(lease, expires=standing.expires, ends_at=standing.ends_at)
+    return Renewal(Receipt.ACCEPTED, stands)

@@ -6,7 +6,7 @@ import random
 
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from support.go_queue import GoTable
+from support.go_table import GoTable
 
 from gorge_worker.queues.gorge.lanes import Lanes
 from gorge_worker.queues.owners import OwnerNames

@@ -16,10 +16,12 @@ from gorge_worker.http_client import AnswerTooLarge, HttpAnswer, NoAnswer, NotSe
 from gorge_worker.model import Outcome
 from gorge_worker.queues.gorge import GorgeQueue, adapter
 from gorge_worker.queues.owners import OwnerNames
-from gorge_worker.queues.protocol import ClassFilter, Features, Leased, LeaseRequest, Report
+from gorge_worker.queues.protocol import ClassFilter, Features, Leased, LeaseRequest, Receipt, Report
 
 META = data({"executionVersion": 0, "longPoll": True})
 OLD_META = data({"executionVersion": 1})
+GO_META = data({"executionVersion": 1, "leaseOutcomes": True})
+OUR_META = data({"executionVersion": 1, "leaseOutcomes": True, "release": True, "excludeTaskClasses": True})
 TASK = {"id": 1, "taskClass": "Some", "data": "{}"}
 TOO_LARGE = AnswerTooLarge("an answer of more than 67108864 bytes")
 
@@ -70,6 +72,48 @@ async def test_an_empty_filter_is_never_sent_nor_a_wait_that_is_not_offered() ->
     http, queue = make(OLD_META)
     await lease(queue, wait=25.0)
     assert http.bodies("lease") == [{"limit": 4}]
+    await queue.close()
+
+
+@pytest.mark.parametrize(
+    ("meta", "body"), [(OUR_META, {"limit": 4, "excludeTaskClasses": ["Paused"]}), (GO_META, {"limit": 4})]
+)
+async def test_classes_are_excluded_where_the_queue_can(meta: HttpAnswer, body: dict[str, Any]) -> None:
+    http, queue = make(meta)
+    await lease(queue, classes=ClassFilter(without=("Paused",)))
+    assert http.bodies("lease") == [body]
+    await queue.close()
+
+
+async def test_a_lease_is_spoken_of_in_the_words_of_its_generation() -> None:
+    """Whatever the queue speaks by the time of the report."""
+    http, queue = make(GO_META)
+    http.always |= {"lease": data([TASK | {"leaseExpires": 7500}]), "finalize": OK, "complete": OK}
+    [first] = (await lease(queue)).leases
+    http.always |= {"meta": error(404), "lease": data([TASK | {"id": 2}])}
+    queue._meta.forget()
+    [second] = (await lease(queue)).leases
+    assert not queue.features.renews
+    reports = [Report(lease=one, outcome=Outcome.success(), duration=1) for one in (first, second)]
+    assert [one.receipt for one in await queue.report(reports)] == [Receipt.ACCEPTED] * 2
+    assert [body["leaseOwner"] for body in http.bodies("finalize")] == [first.owner]
+    assert [body["taskID"] for body in http.bodies("complete")] == [2]
+    await queue.close()
+
+
+@pytest.mark.parametrize("meta", [GO_META, OUR_META])
+async def test_what_is_handed_out_too_early_goes_back_for_a_while_under_its_own_lease(meta: HttpAnswer) -> None:
+    """Released, it would be handed out again at once, and again, until the report has got through."""
+    http, queue = make(meta)
+    http.always |= {"lease": data([TASK | {"leaseExpires": int(VirtualClock().wall()) + 7200}]), "resolve": OK}
+    http.script("resolve", NoAnswer("cut"))
+    first = await lease(queue)
+    await report(queue, first, Outcome.temporary_failure("busy", wait=0))
+    assert await lease(queue) == Leased()
+    await until(lambda: len(http.at("resolve")) == 2)
+    given_back = http.bodies("resolve")[1]
+    assert (given_back["leaseOwner"], given_back["outcome"], given_back["duration"]) == (owners(http)[1], "yield", 5)
+    assert http.at("yield") == []
     await queue.close()
 
 
@@ -138,6 +182,23 @@ async def test_what_an_unread_answer_may_have_leased_is_given_back(
     http.always["tasks"] = data(rows)
     await queue.give_back()
     assert http.bodies("yield") == [{"taskID": 0, "duration": 5}]
+    await queue.close()
+
+
+@pytest.mark.parametrize(
+    ("meta", "said"), [(GO_META, {"outcome": "yield", "duration": 5}), (OUR_META, {"outcome": "release"})]
+)
+async def test_what_a_lost_answer_has_leased_goes_back_under_its_lease(meta: HttpAnswer, said: dict[str, Any]) -> None:
+    http, queue = make(meta)
+    http.always["resolve"] = OK
+    http.script("lease", NoAnswer("cut"))
+    with pytest.raises(QueueTrouble):
+        await lease(queue)
+    [owner] = owners(http)
+    expires = int(VirtualClock().wall()) + 7200
+    http.always["tasks"] = data([{"id": 9, "leaseOwner": owner, "leaseExpires": expires}])
+    await queue.give_back()
+    assert http.bodies("resolve") == [{"taskID": 9, "leaseOwner": owner, "leaseExpires": expires, **said}]
     await queue.close()
 
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from support.scripted_http import PAGE, ScriptedHttp, answer, data, error
 from support.virtual_time import VirtualClock
 
 from gorge_worker.errors import QueueTrouble
 from gorge_worker.http_client import HttpAnswer, NoAnswer, NotSent
-from gorge_worker.queues.gorge.meta import PLAIN, Meta
+from gorge_worker.queues.gorge.meta import PLAIN, STALE, Meta
 from gorge_worker.queues.gorge.wire import Wire
 from gorge_worker.queues.protocol import Features
 
@@ -88,6 +90,34 @@ async def test_it_is_asked_once_and_again_after_trouble() -> None:
     assert not meta.latest.features.long_poll
     assert (await meta.known()).features.long_poll
     assert len(http.calls) == 2
+
+
+@pytest.mark.virtual_time
+async def test_an_outage_between_two_leases_counts_too() -> None:
+    http, meta = make()
+    await meta.known()
+    for _ in range(5):
+        await asyncio.sleep(STALE)
+        await meta.known()
+        meta.answered()
+    assert len(http.calls) == 1, "it answers all the time"
+    await asyncio.sleep(STALE + 0.1)
+    http.always["meta"] = data({"executionVersion": 1, "leaseOutcomes": True})
+    assert (await meta.known()).fenced
+    await meta.known()
+    assert len(http.calls) == 2
+
+
+@pytest.mark.virtual_time
+async def test_while_meta_can_not_be_had_what_was_told_last_holds() -> None:
+    http, meta = make()
+    http.always["meta"] = data({"executionVersion": 1, "leaseOutcomes": True})
+    await meta.known()
+    meta.forget()
+    http.always["meta"] = error(503)
+    with pytest.raises(QueueTrouble):
+        await meta.known()
+    assert meta.latest.features.renews, "what is held is renewed all the same"
 
 
 @pytest.mark.parametrize(("lease", "poll"), [(7200, 25.0), (250, 25.0), (60, 6.0), (4, 0.4), (None, 25.0)])

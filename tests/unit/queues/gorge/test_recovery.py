@@ -295,3 +295,49 @@ async def test_a_lane_that_has_asked_again_meanwhile_is_not_looked_through(lab: 
 async def until_called(lab: Lab, route: str) -> None:
     while not lab.http.at(route):  # noqa: ASYNC110 - virtual time
         await asyncio.sleep(1)
+
+
+@in_virtual_time
+async def test_generation_1_hides_nothing_and_is_not_listed(lab: Lab) -> None:
+    lab.http.server.generation = 1
+    lab.table.enqueue()
+    lab.due(1)
+    await lab.lease(1)
+    await asyncio.sleep(300)
+    await lab.queue.give_back()
+    assert lab.http.at("tasks") == []
+
+
+@in_virtual_time
+async def test_what_a_lost_answer_of_generation_1_has_leased_goes_back_under_its_lease(lab: Lab) -> None:
+    lab.http.server.generation = 1
+    task = lab.table.enqueue()
+    lab.http.lose["lease"] = 1
+    with pytest.raises(QueueTrouble):
+        await lab.lease(3)
+    owner, expires = task.owner, task.expires
+    await asyncio.sleep(2)
+    assert task.owner == "(yield)"
+    [body] = lab.http.bodies("resolve")
+    assert body == {
+        "taskID": task.id,
+        "leaseOwner": owner,
+        "leaseExpires": expires,
+        "outcome": "yield",
+        "duration": 5,
+    }
+    assert lab.http.at("yield") == []
+
+
+@in_virtual_time
+async def test_what_lanes_hide_is_found_when_the_queue_turns_into_generation_1(lab: Lab) -> None:
+    lab.table.enqueue()
+    [hidden] = lab.due(1)
+    [shown] = await lab.lease(1)
+    lab.http.server.generation = 1
+    lab.queue._meta.forget()
+    await lab.report(shown, Outcome.success())
+    assert await lab.lease(1) == []
+    await asyncio.sleep(2)
+    assert lab.owner(hidden) == "(yield)"
+    assert lab.http.server.mixed == []
