@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from gorge_worker.config.values import is_loopback
 from gorge_worker.web.errors import Refused
+
+KNOWN_HOSTS = 64
+"""Host headers whose meaning is remembered: callers hardly use more than one."""
 
 
 def refuse_web_pages(request: web.Request, *, on_loopback: bool) -> None:
@@ -18,13 +22,18 @@ def refuse_web_pages(request: web.Request, *, on_loopback: bool) -> None:
     server listens there: on other addresses any Host is right).
     """
     host = request.headers.get("Host", "")
-    if on_loopback and host and not is_loopback(_name(host)):
+    if on_loopback and host and not _is_loopback(host):
         raise Refused(403, "on a loopback address without a token, the Host must be a loopback one as well")
     if any(_authority(origin) != host.lower() for origin in request.headers.getall("Origin", ())):
         raise Refused(403, "without a token, pages of other origins are refused")
     routed = request.match_info.http_exception is None
     if routed and request.method == "POST" and request.content_type != "application/json":
         raise Refused(415, "without a token, the Content-Type must be application/json")
+
+
+@lru_cache(KNOWN_HOSTS)
+def _is_loopback(host: str) -> bool:
+    return is_loopback(_name(host))
 
 
 def _authority(origin: str) -> str:

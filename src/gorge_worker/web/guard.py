@@ -23,6 +23,7 @@ class Guard:
 
     def __init__(self, address: ListenAddress, service_token: str) -> None:
         self.address = address
+        self._on_loopback = address.loopback
         self.tokens = Tokens(service_token)
 
     def middleware(self, protects: Callable[[str], bool]) -> Middleware:
@@ -40,7 +41,7 @@ class Guard:
 
     def _check(self, request: web.Request) -> None:
         if not self.tokens:
-            refuse_web_pages(request, on_loopback=self.address.loopback)
+            refuse_web_pages(request, on_loopback=self._on_loopback)
         elif not self.tokens.accept(_offered_token(request)):
             raise Refused(401, "missing or invalid service token")
 

@@ -55,13 +55,13 @@ class Leasing:
 
     async def _wait_for_tasks(self, owner: str, body: LeaseBody) -> list[Task]:
         places, classes, patience = body.places(), body.classes(), body.patience()
+        if self._stopped or patience <= 0:
+            return await self._service.lease(owner=owner, limit=places, classes=classes)
         wait = asyncio.timeout(None)
         self._waiting.add(wait)
         try:
             async with wait:
-                return await self._service.lease(
-                    owner=owner, limit=places, classes=classes, wait=0.0 if self._stopped else patience
-                )
+                return await self._service.lease(owner=owner, limit=places, classes=classes, wait=patience)
         except TimeoutError:
             if not wait.expired():
                 raise

@@ -53,7 +53,7 @@ async def test_a_broken_row_is_set_aside_and_its_neighbours_are_leased(place: Pl
             for task_id in (before, broken, after):
                 await store.yield_task(task_id, 5)
             place.clock.epoch += 10
-        write(place, f"UPDATE worker_activetask SET {column} = ? WHERE id = ?", value, broken)  # noqa: S608 -- the test's own
+        write(place, f"UPDATE worker_activetask SET {column} = ? WHERE id = ?", value, broken)
         with capture_logs() as logs:
             assert sorted(await leased_ids(store, 3)) == [before, after]
             assert await lease(store, 3) == []
@@ -81,7 +81,7 @@ async def test_a_repaired_row_comes_back_by_itself(place: Place) -> None:
 async def test_data_that_is_not_text_is_that_rows_trouble(place: Place, data: str) -> None:
     async with place.open() as store:
         broken, good = await add_many(store, 2)
-        write(place, f"UPDATE worker_taskdata SET data = {data} WHERE id = ?", broken)  # noqa: S608 -- the test's own
+        write(place, f"UPDATE worker_taskdata SET data = {data} WHERE id = ?", broken)
         assert await leased_ids(store, 2) == [good]
         assert (await store.task(broken)).data == ""
 
