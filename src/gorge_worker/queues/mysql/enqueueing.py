@@ -7,7 +7,8 @@ from itertools import chain
 
 from gorge_worker.model import NewTask, Priority, Task
 from gorge_worker.queues.mysql.session import Session, marks
-from gorge_worker.queues.store import DELAY_OWNER, MAX_UNSIGNED, StoreError
+from gorge_worker.queues.new_tasks import COLUMNS, columns, enqueued
+from gorge_worker.queues.store import MAX_UNSIGNED, StoreError
 
 COUNTER = "worker_activetask"
 CHUNK_ROWS = 500
@@ -19,11 +20,8 @@ _TAKE_IDS = (
     "ON DUPLICATE KEY UPDATE counterValue = LAST_INSERT_ID(counterValue + %s)"
 )
 _INSERT_DATA = "INSERT INTO worker_taskdata (data) VALUES "
-_INSERT_TASKS = (
-    "INSERT INTO worker_activetask (id, taskClass, leaseOwner, leaseExpires, failureCount, dataID, failureTime, "
-    "priority, objectPHID, containerPHID, dateCreated, dateModified) VALUES "
-)
-_TASK = "(%s, %s, %s, %s, 0, %s, NULL, %s, %s, %s, %s, %s)"
+_INSERT_TASKS = f"INSERT INTO worker_activetask ({COLUMNS}, failureCount) VALUES "  # noqa: S608 -- column names
+_TASK = f"({marks(len(COLUMNS.split(',')))}, 0)"
 
 
 def take_ids(session: Session, count: int) -> range:
@@ -41,12 +39,12 @@ def insert(
 ) -> list[Task]:
     """Inserts tasks that have been checked; `priority` is for those without one. Returns them without data."""
     rows = [
-        _task(session.now, task_id, data_id, task, priority)
+        enqueued(task, task_id=task_id, data_id=data_id, now=session.now, priority=priority)
         for task_id, data_id, task in zip(ids, _insert_data(session, tasks), tasks, strict=True)
     ]
     for start in range(0, len(rows), CHUNK_ROWS):
         chunk = rows[start : start + CHUNK_ROWS]
-        session.change(_INSERT_TASKS + marks(len(chunk), _TASK), list(chain.from_iterable(map(_columns, chunk))))
+        session.change(_INSERT_TASKS + marks(len(chunk), _TASK), list(chain.from_iterable(map(columns, chunk))))
     return rows
 
 
@@ -72,34 +70,3 @@ def _chunks(texts: Sequence[str]) -> list[list[str]]:
             characters = len(text)
         chunks[-1].append(text)
     return chunks
-
-
-def _task(now: int, task_id: int, data_id: int, new: NewTask, priority: int) -> Task:
-    delayed = new.delay_until is not None and new.delay_until > now
-    return Task(
-        id=task_id,
-        task_class=new.task_class,
-        lease_owner=DELAY_OWNER if delayed else None,
-        lease_expires=new.delay_until if delayed else None,
-        data_id=data_id,
-        priority=int(priority if new.priority is None else new.priority),
-        object_phid=new.object_phid or None,
-        container_phid=new.container_phid or None,
-        date_created=now,
-        date_modified=now,
-    )
-
-
-def _columns(task: Task) -> tuple[object, ...]:
-    return (
-        task.id,
-        task.task_class,
-        task.lease_owner,
-        task.lease_expires,
-        task.data_id,
-        task.priority,
-        task.object_phid,
-        task.container_phid,
-        task.date_created,
-        task.date_modified,
-    )

@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 
 from gorge_worker.model import NewTask, Priority, Task
+from gorge_worker.queues.new_tasks import COLUMNS, columns, enqueued
 from gorge_worker.queues.sqlite.schema import COUNTER
-from gorge_worker.queues.store import DELAY_OWNER, MAX_UNSIGNED, StoreError
+from gorge_worker.queues.store import MAX_UNSIGNED, StoreError
 
 _TAKE_IDS = (
     "INSERT INTO lisk_counter (counterName, counterValue) VALUES (?, ?) "
@@ -15,10 +16,8 @@ _TAKE_IDS = (
 )
 _LAST_ID = "SELECT counterValue FROM lisk_counter WHERE counterName = ?"
 _INSERT_DATA = "INSERT INTO worker_taskdata (data) VALUES (?)"
-_INSERT_TASK = (
-    "INSERT INTO worker_activetask (id, taskClass, leaseOwner, leaseExpires, failureCount, dataID, priority, "
-    "objectPHID, containerPHID, dateCreated, dateModified) VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)"
-)
+_MARKS = ", ".join("?" * len(COLUMNS.split(",")))
+_INSERT_TASK = f"INSERT INTO worker_activetask ({COLUMNS}, failureCount) VALUES ({_MARKS}, 0)"  # noqa: S608 -- column names
 
 
 def enqueue(
@@ -45,32 +44,7 @@ def _take_ids(connection: sqlite3.Connection, count: int) -> range:
 
 
 def _insert(connection: sqlite3.Connection, now: int, task_id: int, new: NewTask, priority: int) -> Task:
-    delayed = new.delay_until is not None and new.delay_until > now
-    task = Task(
-        id=task_id,
-        task_class=new.task_class,
-        lease_owner=DELAY_OWNER if delayed else None,
-        lease_expires=new.delay_until if delayed else None,
-        data_id=connection.execute(_INSERT_DATA, (new.data,)).lastrowid or 0,
-        priority=int(priority if new.priority is None else new.priority),
-        object_phid=new.object_phid or None,
-        container_phid=new.container_phid or None,
-        date_created=now,
-        date_modified=now,
-    )
-    connection.execute(
-        _INSERT_TASK,
-        (
-            task.id,
-            task.task_class,
-            task.lease_owner,
-            task.lease_expires,
-            task.data_id,
-            task.priority,
-            task.object_phid,
-            task.container_phid,
-            task.date_created,
-            task.date_modified,
-        ),
-    )
+    data_id = connection.execute(_INSERT_DATA, (new.data,)).lastrowid or 0
+    task = enqueued(new, task_id=task_id, data_id=data_id, now=now, priority=priority)
+    connection.execute(_INSERT_TASK, columns(task))
     return task
