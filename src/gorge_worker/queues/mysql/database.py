@@ -156,8 +156,10 @@ class Database:
     def _prepare_once(self, connection: Connection[Any]) -> None:
         with self._lock:
             if not self._prepared:
-                self._prepare(Session(connection, _start(connection, transaction=False)))
+                session = Session(connection, _start(connection, transaction=False))
+                self._prepare(session)
                 self._prepared = True
+                log.info("connected to the database", database=self._where, server=session.server_version)
 
     def _away(self, error: Exception) -> Away:
         trouble = Away(str(error) if isinstance(error, StoreError) else str(explain(error, self._where)))

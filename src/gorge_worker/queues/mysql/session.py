@@ -22,7 +22,8 @@ class Session:
     def __init__(self, connection: Connection[Any], now: int) -> None:
         self._connection = connection
         self.now = now
-        self.returns_ids = returns_ids(str(connection.get_server_info()))  # type: ignore[no-untyped-call]
+        self.server_version = str(connection.get_server_info())  # type: ignore[no-untyped-call]
+        self.returns_ids = returns_ids(self.server_version)
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> Sequence[Row]:
         with self._connection.cursor() as cursor:
