@@ -36,8 +36,9 @@ from gorge_worker.queues.mysql import connecting, database, leasing
 from gorge_worker.queues.mysql.store import MysqlStore
 from gorge_worker.queues.mysql.url import mysql_address
 from gorge_worker.queues.owners import OwnerNames
+from gorge_worker.queues.protocol import Receipt, Report
 from gorge_worker.queues.service import QueueService
-from gorge_worker.queues.store import StoreError, StoreLease
+from gorge_worker.queues.store import BadTask, StoreError, StoreLease
 from gorge_worker.registry import Registry
 
 pytestmark = [pytest.mark.needs(*mariadb.COMMANDS), pytest.mark.limit(120)]
@@ -198,6 +199,25 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(
             server.signal(signal.SIGCONT)
         await until_true(lambda: works(store))
         assert len(await store.lease(StoreLease(owner="me", limit=9, duration=60))) >= 1
+
+
+async def test_data_that_no_packet_takes_is_refused_alone() -> None:
+    quotes, fits = '"' * 700_000, "x" * 1_000_000
+    with mariadb.own_server(("--max-allowed-packet=1M",)) as server:
+        async with opened(server.create_database("tasks_worker")) as store:
+            for data in ("x" * 1_100_000, quotes):
+                good = asyncio.create_task(store.enqueue([NewTask(task_class="A", data=fits)]))
+                with pytest.raises(BadTask, match="max_allowed_packet is 1048576"):
+                    await store.enqueue([NewTask(task_class="A"), NewTask(task_class="A", data=data)])
+                assert len(await good) == 1
+            await store.enqueue([NewTask(task_class="A", data="\\'🏞" * 60_000)] * 9)
+            tasks = await store.lease(StoreLease(owner="me", limit=99, duration=60))
+            assert sorted(len(task.data) for task in tasks) == [180_000] * 9 + [1_000_000] * 2
+            lease = Lease(task=tasks[0], owner="me", expires=tasks[0].lease_expires or 0, ends_at=0.0)
+            outcome = Outcome.success((NewTask(task_class="Child", data=quotes),))
+            [result] = await store.report([Report(lease=lease, outcome=outcome, duration=1)])
+            assert result.receipt is Receipt.REFUSED
+            assert (await store.task(tasks[0].id)).lease_owner == "me"
 
 
 async def test_idle_connections_that_the_server_has_closed_cost_no_call(server: MariaDb) -> None:

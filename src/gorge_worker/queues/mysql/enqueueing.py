@@ -7,13 +7,16 @@ from itertools import chain
 
 from gorge_worker.model import NewTask, Priority, Task
 from gorge_worker.queues.mysql.session import Session, marks
+from gorge_worker.queues.mysql.trouble import DoesNotFit
 from gorge_worker.queues.new_tasks import COLUMNS, columns, enqueued
 from gorge_worker.queues.store import MAX_UNSIGNED, StoreError
 
 COUNTER = "worker_activetask"
 CHUNK_ROWS = 500
-CHUNK_CHARACTERS = 1_000_000
-"""Of one INSERT: well below every server's max_allowed_packet, unless a single task's data is larger."""
+CHUNK_CHARACTERS = 200_000
+"""Of one INSERT: below every server's max_allowed_packet, unless a single task's data is larger."""
+STATEMENT = 1000
+"""Bytes of a statement beside its one large value, and more."""
 
 _TAKE_IDS = (
     "INSERT INTO lisk_counter (counterName, counterValue) VALUES (%s, LAST_INSERT_ID(%s)) "
@@ -49,7 +52,8 @@ def insert(
 
 
 def _insert_data(session: Session, tasks: Sequence[NewTask]) -> list[int]:
-    """Returns the ids of the data, in order."""
+    """Returns the ids of the data, in order. Raises DoesNotFit."""
+    _check_size(session, [task.data for task in tasks if len(task.data) > CHUNK_CHARACTERS])
     if not session.returns_ids:
         return [session.insert_id(_INSERT_DATA + "(%s)", (task.data,)) for task in tasks]
     ids: list[int] = []
@@ -58,6 +62,16 @@ def _insert_data(session: Session, tasks: Sequence[NewTask]) -> list[int]:
         found = session.rows(_INSERT_DATA + marks(len(chunk), "(%s)") + " RETURNING id", chunk)
         ids += sorted(data_id for [data_id] in found)
     return ids
+
+
+def _check_size(session: Session, large: Sequence[str]) -> None:
+    """A statement that is too long costs its connection, and does not say which value was to blame."""
+    if not large:
+        return
+    [[most]] = session.rows("SELECT @@max_allowed_packet")
+    for text in large:
+        if (size := session.size(text)) + STATEMENT > most:
+            raise DoesNotFit(f"data takes {size} bytes in a statement; the server's max_allowed_packet is {most}")
 
 
 def _chunks(texts: Sequence[str]) -> list[list[str]]:

@@ -41,6 +41,11 @@ class Session:
             cursor.execute(statement, values or None)
             return int(cursor.lastrowid or 0)
 
+    def size(self, value: str) -> int:
+        """Bytes that a value takes in a statement."""
+        with self._connection.cursor() as cursor:
+            return len(cursor.mogrify("%s", (value,)).encode())
+
 
 def marks(count: int, one: str = "%s") -> str:
     """So many placeholders, separated by commas."""
