@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 import re
 import signal
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -25,7 +27,7 @@ from structlog.testing import capture_logs
 from support import mariadb
 from support.mariadb import MariaDb
 from support.memory_queue import CLASS, FakeHandler
-from support.waiting import until_true
+from support.waiting import until, until_true
 
 from gorge_worker.clock import SystemClock
 from gorge_worker.engine.options import EngineOptions
@@ -199,6 +201,38 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(
             server.signal(signal.SIGCONT)
         await until_true(lambda: works(store))
         assert len(await store.lease(StoreLease(owner="me", limit=9, duration=60))) >= 1
+
+
+def unread_bytes(port: int) -> int:
+    """What was sent to a port of this machine and not read there."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(int(row[4].partition(":")[2], 16) for row in rows if row[1].endswith(f":{port:04X}"))
+
+
+async def test_a_process_ends_although_the_database_hangs(server: MariaDb) -> None:
+    url = server.create_database("tasks_worker")
+    async with opened(url) as store:
+        await store.enqueue([NewTask(task_class="A")])
+    environment = {**os.environ, "TASK_QUEUE_URL": url, "LISTEN_ADDR": f"127.0.0.1:{mariadb.free_port()}"}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gorge_worker", "run", env=environment, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        assert process.stderr is not None
+        while b"connected to the database" not in await process.stderr.readline():
+            pass
+        server.signal(signal.SIGSTOP)
+        await until(lambda: unread_bytes(server.port), what="a poll that the server does not read")
+        process.terminate()
+        async with asyncio.timeout(10):
+            told = await process.stderr.read()
+            assert await process.wait() == 0
+        assert b"what it was asked for is left behind" in told
+    finally:
+        server.signal(signal.SIGCONT)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def test_data_that_no_packet_takes_is_refused_alone() -> None:

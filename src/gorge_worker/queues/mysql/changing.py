@@ -11,7 +11,7 @@ import msgspec
 from gorge_worker.model import Task
 from gorge_worker.queues.mysql.changes import RESULTS, Action, Change, Fate
 from gorge_worker.queues.mysql.enqueueing import insert
-from gorge_worker.queues.mysql.rows import WITHOUT_DATA, by_id, read
+from gorge_worker.queues.mysql.rows import WITHOUT_DATA, by_id, read, text
 from gorge_worker.queues.mysql.session import Session, marks
 from gorge_worker.queues.store import MAX_UNSIGNED, RETRY_OWNER, YIELD_OWNER
 
@@ -70,7 +70,7 @@ def _archived(session: Session, missing: Sequence[Change]) -> set[int]:
     ids = [task_id for task_id in ids if 0 < task_id <= MAX_UNSIGNED]
     if not ids:
         return set()
-    archived = {row[0]: row[1:] for row in session.rows(_ARCHIVED.format(ids=marks(len(ids))), ids)}
+    archived = {row[0]: tuple(map(text, row[1:])) for row in session.rows(_ARCHIVED.format(ids=marks(len(ids))), ids)}
     return {
         change.task_id
         for change in missing

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -16,6 +14,7 @@ from pymysql.connections import Connection
 
 from gorge_worker.queues.mysql.connecting import Connect
 from gorge_worker.queues.mysql.session import Session
+from gorge_worker.queues.mysql.threads import Threads
 from gorge_worker.queues.mysql.trouble import Again, Away, CommitLost, explain
 from gorge_worker.queues.store import StoreError
 
@@ -50,7 +49,7 @@ class Database:
         self._rng = rng
         self._prepare = prepare
         self._prepared = False
-        self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="database")
+        self._threads = Threads(CONNECTIONS, "database")
         self._idle: list[tuple[Connection[Any], float]] = []
         self._lock = Lock()
         self._closed = False
@@ -69,16 +68,19 @@ class Database:
         """Executes statements that change nothing, or one that needs no transaction, likewise."""
         return await self._on_thread(lambda: self._with_session(question))
 
-    async def close(self) -> None:
-        """Finishes what has been called, and closes all connections: afterwards every call raises StoreError."""
+    async def close(self, within: float) -> None:
+        """Finishes what has been called, if that takes no more than so many seconds, and closes all connections:
+        afterwards every call raises StoreError.
+        """
         self._closed = True
-        await asyncio.to_thread(self._threads.shutdown)
+        if not await self._threads.finish(within):
+            log.warning("the database does not answer, what it was asked for is left behind", database=self._where)
         self._drop_idle()
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         if self._closed:
             raise StoreError(f"the database {self._where} has been closed")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return await self._threads.run(work)
 
     def _again_and_again(self, operation: Callable[[Session], T]) -> T:
         pause = FIRST_PAUSE

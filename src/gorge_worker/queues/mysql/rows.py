@@ -14,12 +14,12 @@ WITH_DATA = f"SELECT {rows.NAMES}, d.data FROM worker_activetask AS t LEFT JOIN 
 
 def read(row: Row, **known: Any) -> rows.Reading:
     """Reads a row of WITHOUT_DATA."""
-    return rows.read([_text(value) for value in row[: 1 + len(rows.COLUMNS)]], **known)
+    return rows.read([text(value) for value in row[: 1 + len(rows.COLUMNS)]], **known)
 
 
 def read_whole(row: Row, **known: Any) -> rows.Reading:
     """Reads a row of WITH_DATA."""
-    data = _text(row[-1])
+    data = text(row[-1])
     reading = read(row, data=data if isinstance(data, str) else "", **known)
     if problem := rows.data_problem(data):
         reading.problems.append(problem)
@@ -34,7 +34,8 @@ def by_id(session: Session, statement: str, ids: Iterable[int], more: str = "") 
     return list(session.rows(f"{statement} WHERE t.id IN ({marks(len(wanted))}) {more}", wanted))
 
 
-def _text(value: object) -> object:
+def text(value: object) -> object:
+    """Text, also where the column is binary; bytes that are no UTF-8 stay bytes."""
     if not isinstance(value, bytes):
         return value
     try:

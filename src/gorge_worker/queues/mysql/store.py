@@ -33,6 +33,9 @@ from gorge_worker.queues.store import (
     StoreStats,
 )
 
+CLOSE_LIMIT = 1.0
+"""Seconds: a database that hangs must not keep a process beyond a container's stop timeout."""
+
 
 class MysqlStore:
     """Keeps tasks in a database (see TaskStore). All times are the database server's.
@@ -157,13 +160,17 @@ class MysqlStore:
         return await self._database.read(lambda session: reading.task(session, task_id))
 
     async def close(self) -> None:
-        """Finishes what has been called, and closes all connections: afterwards every call raises StoreError."""
+        """Finishes what has been called, within CLOSE_LIMIT, and closes all connections: afterwards every call raises
+        StoreError.
+        """
+        ends = asyncio.get_running_loop().time() + CLOSE_LIMIT
         self._collector.cancel()
-        await asyncio.wait((self._collector,))
-        for part in (self._enqueuer, self._changer, self._leases):
-            with contextlib.suppress(StoreError):  # the database is away: leases given in doubt have to run out
-                await part.finish()
-        await self._database.close()
+        with contextlib.suppress(StoreError, TimeoutError):  # the database is away: leases in doubt have to run out
+            async with asyncio.timeout_at(ends):
+                await asyncio.wait((self._collector,))
+                for part in (self._enqueuer, self._changer, self._leases):
+                    await part.finish()
+        await self._database.close(max(ends - asyncio.get_running_loop().time(), 0.0))
 
     def _prepare(self, session: Session) -> None:
         self._is_own = schema.prepare(session, create=self._create_schema)
