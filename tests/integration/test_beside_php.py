@@ -249,7 +249,8 @@ async def test_a_worker_cancels_what_a_command_has_taken_away(
     handler = FakeHandler(hang)
     async with lab(name) as it:
         task_id = it.php.enqueue(CLASS)
-        async with it.worker(handler, 1) as worker:
+        # One slot: a free one would lease the freed task again, and the execution would go on under that lease.
+        async with it.worker(handler, 1, max_workers=1) as worker:
             await until(lambda: handler.running == [task_id])
             with capture_logs() as logs:
                 COMMANDS[command](it.php, task_id)
