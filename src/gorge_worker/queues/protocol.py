@@ -141,7 +141,8 @@ class TaskQueue(Protocol):
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
         """Reports outcomes, one result for each in order. Never raises for trouble of the queue.
 
-        Repeating a report is safe: a repeated one that had been accepted the first time counts as accepted.
+        Repeating a report is safe. A success that had been accepted the first time counts as accepted; what has put the
+        task back may count as a lost lease then, as nothing tells the two apart.
         """
         ...
 
