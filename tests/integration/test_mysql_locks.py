@@ -96,20 +96,37 @@ async def test_a_deadlock_is_got_over(request: pytest.FixtureRequest) -> None:
         assert [task.task_class for task in left] == ["Child", "Child"]
 
 
-async def test_a_lock_that_is_held_for_long_is_waited_for(
+async def test_a_lock_that_is_held_for_long_costs_only_its_own_task(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = connecting.SESSION.replace(f"= {connecting.LOCK_TIMEOUT}", "= 1")
     monkeypatch.setattr(connecting, "SESSION", short)
     async with lab(request) as it:
-        [task] = await it.leased(1)
+        tasks = await it.leased(4)
         it.other.run("START TRANSACTION")
-        it.other.run("UPDATE worker_activetask SET dateModified = 1 WHERE id = %s", task.id)
-        reporting = it.reporting([task])
-        await it.until_it_waits()
-        await it.until_it_waits(waits=False)
+        it.other.run("UPDATE worker_activetask SET dateModified = 1 WHERE id = %s", tasks[1].id)
+        leases = [Lease(task=one, owner="me", expires=one.lease_expires or 0, ends_at=0.0) for one in tasks[1:3]]
+        locked, renewed = await it.store.renew(leases, 1000)
+        assert (locked.task, locked.trouble) == (None, True), "not lost, but not to be renewed now"
+        assert renewed.task is not None
+        others = [tasks[0], tasks[1], tasks[3]]
+        assert await it.reporting(others) == [Receipt.ACCEPTED, Receipt.TROUBLE, Receipt.ACCEPTED]
         it.other.run("COMMIT")
-        assert await reporting == [Receipt.ACCEPTED]
+        assert await it.reporting([tasks[1]]) == [Receipt.ACCEPTED]
+
+
+async def test_a_task_that_can_not_be_archived_costs_only_itself(request: pytest.FixtureRequest) -> None:
+    """Its id is in the archive already: a counter that was set back, say."""
+    async with lab(request) as it:
+        tasks = await it.leased(3)
+        it.other.run(
+            "INSERT INTO worker_archivetask (id, taskClass, failureCount, dataID, priority, dateCreated, dateModified,"
+            " result, duration) VALUES (%s, 'Older', 0, 0, 0, 1, 1, 0, 0)",
+            tasks[1].id,
+        )
+        assert await it.reporting(tasks) == [Receipt.ACCEPTED, Receipt.TROUBLE, Receipt.ACCEPTED]
+        left = await it.store.active_tasks(limit=9, offset=0, owner="me")
+        assert [task.id for task in left] == [tasks[1].id]
 
 
 async def test_the_counter_is_never_held_while_tasks_are_written(request: pytest.FixtureRequest) -> None:

@@ -139,6 +139,30 @@ async def test_a_crowd_in_front_is_passed_over_once(front: str, classes: ClassFi
         assert again < 20 * LIMIT
 
 
+async def test_what_a_lease_leaves_over_is_found_by_the_next(request: Any) -> None:
+    """Behind a crowd, new and due tasks share the places of one lease."""
+    wanted = ClassFilter(without=("Paused",))
+    async with lab(request.node.name) as it:
+        it.fill(1, ROWS, "'Paused', NULL, NULL, 1000")
+        it.fill(ROWS + 1, 8, "'A', NULL, NULL, 2000")
+        it.fill(ROWS + 9, 8, "'A', '(retry)', 1000, 2000")
+        first, second = [
+            [task.id for task in await it.store.lease(StoreLease(owner=owner, limit=10, duration=300, classes=wanted))]
+            for owner in ("one", "two")
+        ]
+        assert sorted(first + second) == list(range(ROWS + 1, ROWS + 17))
+
+
+async def test_as_many_priorities_as_tasks_are_passed_over_too(request: Any) -> None:
+    wanted = ClassFilter(without=("Paused",))
+    async with lab(request.node.name) as it:
+        it.fill(1, ROWS, "'Paused', NULL, NULL, 1000 + seq")
+        it.fill(ROWS + 1, 2, "'A', NULL, NULL, 900000 + seq")
+        for owner in ("one", "two"):
+            [task] = await it.store.lease(StoreLease(owner=owner, limit=1, duration=300, classes=wanted))
+            assert task.task_class == "A"
+
+
 async def test_a_new_task_of_a_passed_priority_is_found_at_once(request: Any) -> None:
     wanted = ClassFilter(without=("Paused",))
     async with lab(request.node.name) as it:

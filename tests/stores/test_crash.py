@@ -58,6 +58,8 @@ async def is_active(store: TaskStore, task_id: int) -> bool:
 @pytest.mark.parametrize("name", params(LASTING))
 @pytest.mark.parametrize("lines", [20, 150, 600])
 async def test_nothing_acknowledged_is_lost_and_nothing_is_half_done(name: str, lines: int, tmp_path: Path) -> None:
+    async with Place(STORES[name], tmp_path).open():
+        """A server that the store needs is this process's: it must outlive the one that is killed."""
     said = await killed_after(lines, name, tmp_path)
     added = {int(task_id) for line in said if line[0] == "added" for task_id in line[1:]}
     done = {int(line[1]): line[2].strip() for line in said if line[0] == "done"}

@@ -130,7 +130,7 @@ def _lease(task: Task, owner: str, asked_at: float) -> Lease:
 
 def _renewal(lease: Lease, renewed: Renewed, asked_at: float) -> Renewal:
     if renewed.task is None:
-        return Renewal(Receipt.LEASE_LOST, reason=renewed.reason)
+        return Renewal(Receipt.TROUBLE if renewed.trouble else Receipt.LEASE_LOST, reason=renewed.reason)
     expires, ends_at = renewed.task.lease_expires or 0, _end(renewed.task, asked_at)
     return Renewal(Receipt.ACCEPTED, msgspec.structs.replace(lease, expires=expires, ends_at=ends_at))
 

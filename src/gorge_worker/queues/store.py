@@ -72,10 +72,13 @@ class StoreLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Renewed(msgspec.Struct, frozen=True):
-    """What became of renewing a lease: the task as it stands now, without data, or None and why it is lost."""
+    """What became of renewing a lease: the task as it stands now, without data, or None and why it is lost. With
+    `trouble` it is not lost, but could not be renewed now.
+    """
 
     task: Task | None
     reason: str = ""
+    trouble: bool = False
 
 
 class StoreStats(msgspec.Struct, frozen=True, kw_only=True):

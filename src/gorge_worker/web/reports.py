@@ -55,6 +55,8 @@ class Reports:
     async def renew(self, request: web.Request) -> web.Response:
         body = await decode_body(request, RenewBody)
         [renewed] = await self._service.renew([body.lease()], body.seconds())
+        if renewed.trouble:
+            raise StoreError(renewed.reason)
         if renewed.task is None:
             raise _conflict(renewed.reason)
         return data_answer(show(renewed.task))

@@ -63,7 +63,8 @@ class Found(NamedTuple):
 
 def find_new(session: Session, classes: ClassFilter, limit: int, seen: SeenByFilter) -> Found:
     """The first tasks without an owner that are not delayed (`bin/worker delay`)."""
-    began, passed = time.monotonic(), _beyond(seen.of(classes).new)
+    began, known = time.monotonic(), seen.of(classes)
+    passed = _beyond(known.new, known.position)
     within = Condition(f"leaseOwner IS NULL{passed.text}", passed.values)
     undelayed = Condition("(leaseExpires IS NULL OR leaseExpires <= %s)", (session.now,))
     line = Line(KEY_NEW, "priority", within, undelayed)
@@ -103,9 +104,8 @@ def _look_further(session: Session, line: Line, columns: str, values: tuple[obje
         f"SELECT id, {line.column} FROM ({page.text}) AS page WHERE wanted ORDER BY {line.column}, id LIMIT %s",  # noqa: S608
         (*page.values, limit),
     )
-    # What was found is about to be leased. Where there may be more of it, only what stands before it is passed over.
-    all_of_it = len(first) < limit
-    before = Condition("") if all_of_it else Condition(f"WHERE ({line.column}, id) < (%s, %s)", first[0][::-1])
+    # Not all that was found need be leased: only what stands before it is passed over.
+    before = Condition(f"WHERE ({line.column}, id) < (%s, %s)", first[0][::-1]) if first else Condition("")
     passed = session.rows(
         f"SELECT {line.column}, MAX(id), COUNT(*) FROM ({page.text}) AS page {before.text} GROUP BY {line.column}",  # noqa: S608
         (*page.values, *before.values),
@@ -113,7 +113,7 @@ def _look_further(session: Session, line: Line, columns: str, values: tuple[obje
     count = sum(int(number) for _, _, number in passed)
     return Found(
         [task_id for task_id, _ in first],
-        more=all_of_it and count >= SCAN,
+        more=not first and count >= SCAN,
         rows=count,
         passed={int(value): int(last) for value, last, _ in passed},
     )
@@ -128,8 +128,13 @@ def class_condition(classes: ClassFilter) -> Condition:
     return Condition("TRUE")
 
 
-def _beyond(passed: Mapping[int, int]) -> Condition:
-    """Leaves out, priority by priority, the ids up to the given ones: as ranges of the index, in its order."""
+def _beyond(passed: Mapping[int, int], position: tuple[int, int] | None = None) -> Condition:
+    """Leaves out, priority by priority, the ids up to the given ones: as ranges of the index, in its order. With a
+    position (priority, id), all rows up to that.
+    """
+    if position:
+        after = " AND (priority > %s OR priority = %s AND id > %s)"
+        return Condition(after, (position[0], *position))
     if not passed:
         return Condition("")
     ranges: list[str] = []

@@ -10,6 +10,8 @@ from gorge_worker.queues.mysql.changing import carry_out
 from gorge_worker.queues.mysql.database import Database
 from gorge_worker.queues.mysql.enqueuer import Enqueuer
 from gorge_worker.queues.mysql.gathering import Gathering
+from gorge_worker.queues.mysql.trouble import is_of_one
+from gorge_worker.queues.store import StoreError
 
 MOST_CALLS = 200
 
@@ -23,8 +25,19 @@ class Changer:
         self._gathering = Gathering(self._make, most=MOST_CALLS)
 
     async def make(self, changes: Sequence[Change]) -> list[Fate]:
-        """Makes the changes in their order. Raises StoreError: Away, or DoesNotFit when nothing was changed."""
-        return await self._gathering.call(changes) if changes else []
+        """Makes the changes in their order. What is wrong with one of them alone is that one's `Fate.trouble`; raises
+        StoreError when the database is away.
+        """
+        if not changes:
+            return []
+        try:
+            return await self._gathering.call(changes)
+        except StoreError as error:
+            if not is_of_one(error):
+                raise
+            if len(changes) == 1:
+                return [Fate(None, str(error), trouble=error)]
+        return [fate for change in changes for fate in await self.make([change])]
 
     async def finish(self) -> None:
         await self._gathering.finish()

@@ -11,7 +11,7 @@ from enum import Enum, auto
 import msgspec
 
 from gorge_worker.model import ArchiveResult, NewTask, Outcome, Task, Verdict
-from gorge_worker.queues.store import MIN_YIELD
+from gorge_worker.queues.store import MIN_YIELD, StoreError
 
 
 class Action(Enum):
@@ -57,13 +57,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class Fate(msgspec.Struct, frozen=True):
     """What became of a change: the task as it is after it, without data; None when nothing was changed, and why.
 
-    `known`: there is no such active task, but this very change was made before, under the same lease.
+    `known`: there is no such active task, but this very change was made before, under the same lease. `trouble`: it
+    could not be written, unlike others that were to be made with it.
     """
 
     task: Task | None
     reason: str = ""
     known: bool = False
     missing: bool = False
+    trouble: StoreError | None = None
 
 
 def release(task: Task) -> Change:

@@ -15,11 +15,12 @@ from gorge_worker.queues.mysql.url import MysqlAddress
 CONNECT_TIMEOUT = 5.0
 ANSWER_TIMEOUT = 20.0
 """Seconds; longer than any statement here takes, a wait for a lock included."""
-LOCK_TIMEOUT = 5
+LOCK_TIMEOUT = 2
 """Seconds that a statement waits for another transaction's lock before it is tried anew."""
 
 SESSION = (
-    "SET SESSION sql_mode = 'STRICT_ALL_TABLES', SESSION time_zone = '+00:00', "
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES', SESSION time_zone = '+00:00', SESSION completion_type = 'NO_CHAIN', "
+    "SESSION sql_select_limit = 18446744073709551615, "
     f"SESSION innodb_lock_wait_timeout = {LOCK_TIMEOUT}"
 )
 ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"

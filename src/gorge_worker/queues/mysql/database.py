@@ -49,6 +49,7 @@ class Database:
         self._rng = rng
         self._prepare = prepare
         self._prepared = False
+        self._preparing = Lock()
         self._threads = Threads(CONNECTIONS, "database")
         self._idle: list[tuple[Connection[Any], float]] = []
         self._lock = Lock()
@@ -124,8 +125,9 @@ class Database:
         while idle := self._take_idle():
             try:
                 return idle, _start(idle, transaction=transaction)
-            except _ERRORS:
+            except _ERRORS:  # so are the others, most likely: none of them is worth another time-out
                 _discard(idle)
+                self._drop_idle()
         connection = self._open()
         try:
             return connection, _start(connection, transaction=transaction)
@@ -156,7 +158,7 @@ class Database:
         return connection
 
     def _prepare_once(self, connection: Connection[Any]) -> None:
-        with self._lock:
+        with self._preparing:  # takes its time: the other lock is held for moments only
             if not self._prepared:
                 session = Session(connection, _start(connection, transaction=False))
                 self._prepare(session)

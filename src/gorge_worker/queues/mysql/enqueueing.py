@@ -7,7 +7,7 @@ from itertools import chain
 
 from gorge_worker.model import NewTask, Priority, Task
 from gorge_worker.queues.mysql.session import Session, marks
-from gorge_worker.queues.mysql.trouble import DoesNotFit
+from gorge_worker.queues.mysql.trouble import TooLong
 from gorge_worker.queues.new_tasks import COLUMNS, columns, enqueued
 from gorge_worker.queues.store import MAX_UNSIGNED, StoreError
 
@@ -52,7 +52,7 @@ def insert(
 
 
 def _insert_data(session: Session, tasks: Sequence[NewTask]) -> list[int]:
-    """Returns the ids of the data, in order. Raises DoesNotFit."""
+    """Returns the ids of the data, in order. Raises TooLong."""
     _check_size(session, [task.data for task in tasks if len(task.data) > CHUNK_CHARACTERS])
     if not session.returns_ids:
         return [session.insert_id(_INSERT_DATA + "(%s)", (task.data,)) for task in tasks]
@@ -71,7 +71,7 @@ def _check_size(session: Session, large: Sequence[str]) -> None:
     [[most]] = session.rows("SELECT @@max_allowed_packet")
     for text in large:
         if (size := session.size(text)) + STATEMENT > most:
-            raise DoesNotFit(f"data takes {size} bytes in a statement; the server's max_allowed_packet is {most}")
+            raise TooLong(f"data takes {size} bytes in a statement; the server's max_allowed_packet is {most}")
 
 
 def _chunks(texts: Sequence[str]) -> list[list[str]]:

@@ -10,10 +10,17 @@ from gorge_worker.queues.mysql import events
 from gorge_worker.queues.mysql.database import Database
 from gorge_worker.queues.mysql.enqueueing import insert, take_ids
 from gorge_worker.queues.mysql.gathering import Gathering
-from gorge_worker.queues.mysql.trouble import DoesNotFit, Duplicate
+from gorge_worker.queues.mysql.trouble import DoesNotFit, Duplicate, TooLong
 from gorge_worker.queues.store import BadTask, StoreError
 
 MOST_CALLS = 200
+
+
+def bad_task(error: DoesNotFit) -> BadTask:
+    """What a caller is told: the driver's words name the server, and the log has them."""
+    if isinstance(error, TooLong):
+        return BadTask(str(error))
+    return BadTask("a value does not fit the database's columns or character set")
 
 
 class Enqueuer:
@@ -30,7 +37,7 @@ class Enqueuer:
         try:
             return await self._gathering.call(tasks)
         except DoesNotFit as error:
-            raise BadTask(f"the database does not take it: {error}") from error
+            raise bad_task(error) from error
 
     async def add_once(self, event_id: str, task: NewTask) -> Task:
         """Adds a task for an event unless it was added before. Raises EventConflict besides."""
@@ -43,7 +50,7 @@ class Enqueuer:
             except Duplicate:  # by somebody else, just now
                 continue
             except DoesNotFit as error:
-                raise BadTask(f"the database does not take it: {error}") from error
+                raise bad_task(error) from error
         raise StoreError(f"the event {event_id!r:.80} was added and is gone")
 
     async def take_ids(self, count: int) -> Sequence[int]:

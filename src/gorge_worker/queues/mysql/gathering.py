@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from gorge_worker.queues.mysql.trouble import DoesNotFit, Duplicate
+from gorge_worker.queues.mysql.trouble import is_of_one
+from gorge_worker.queues.store import StoreError
 
 Call = TypeVar("Call")
 Answer = TypeVar("Answer")
@@ -54,8 +55,8 @@ class Gathering(Generic[Call, Answer]):
     async def _carry_out(self, group: list[tuple[Call, asyncio.Future[Answer]]]) -> None:
         try:
             answers = await self._execute([call for call, _ in group])
-        except (DoesNotFit, Duplicate) as error:
-            if len(group) == 1:
+        except StoreError as error:
+            if len(group) == 1 or not is_of_one(error):
                 _fail(group, error)
                 return
             for one in group:

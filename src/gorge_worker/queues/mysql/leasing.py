@@ -37,7 +37,7 @@ LEASE_BYTES = 16 * 1024 * 1024
 DATA_ID = 5
 """Where a row has its dataID."""
 _LOCK = (
-    f"SELECT {rows.NAMES}, IF(OCTET_LENGTH(d.data) > {LARGE}, NULL, d.data), OCTET_LENGTH(d.data) "  # noqa: S608 -- the table's own columns
+    f"SELECT {rows.NAMES}, IF(OCTET_LENGTH(d.data) > {{large}}, NULL, d.data), OCTET_LENGTH(d.data) "  # noqa: S608 -- the table's own columns
     "FROM worker_activetask AS t LEFT JOIN worker_taskdata AS d ON d.id = t.dataID WHERE t.id IN ({ids}) AND "
     "(t.leaseOwner IS NULL AND (t.leaseExpires IS NULL OR t.leaseExpires <= %s) OR t.leaseExpires < %s) FOR UPDATE"
 )
@@ -88,7 +88,9 @@ def _lock(session: Session, ids: Sequence[int], budget: int) -> tuple[list[Task]
     """
     if not ids:
         return [], {}, budget
-    locked = {row[0]: row for row in session.rows(_LOCK.format(ids=marks(len(ids))), (*ids, session.now, session.now))}
+    large = min(LARGE, LEASE_BYTES // len(ids))
+    statement = _LOCK.format(large=large, ids=marks(len(ids)))
+    locked = {row[0]: row for row in session.rows(statement, (*ids, session.now, session.now))}
     tasks: list[Task] = []
     broken: dict[int, str] = {}
     for task_id in filter(locked.__contains__, ids):
@@ -97,7 +99,7 @@ def _lock(session: Session, ids: Sequence[int], budget: int) -> tuple[list[Task]
             budget = 0
             break
         budget -= size or 0
-        if size and size > LARGE:
+        if size and size > large:
             [row[-1:]] = session.rows(_DATA, (row[DATA_ID],)) or [(None,)]
         reading = read_whole(tuple(row))
         if reading.problems:

@@ -18,19 +18,29 @@ LASTS = 10.0
 (`bin/worker free`, an awakened one, a transaction that took its id early and was committed late).
 """
 SHARE = 20
-"""Looking again is put off to at least so many times the time that it took."""
+"""Looking again is put off to so many times the time that it took,"""
+LONGEST = 60.0
+"""and to so many seconds at most."""
+MOST_RANGES = 50
+"""Priorities that are told apart. With more, all up to a position is left out, tasks of a smaller number that come
+meanwhile too: each range costs the database time."""
 MAX_FILTERS = 100
 
 
 class Seen(NamedTuple):
-    """Rows that need no look: of new ones, in each priority those up to an id; of due ones, those up to a position of
-    `leaseExpires` and id.
+    """Rows that need no look: of new ones, in each priority those up to an id, or all up to a `position` of priority
+    and id; of due ones, those up to a position of `leaseExpires` and id.
     """
 
     new: Mapping[int, int] = {}
+    position: tuple[int, int] | None = None
     due: tuple[int, int] | None = None
-    until: float = 0.0
+    made: float = 0.0
     cost: float = 0.0
+
+    @property
+    def until(self) -> float:
+        return self.made + min(max(LASTS, SHARE * self.cost), LONGEST)
 
 
 class SeenByFilter:
@@ -59,10 +69,14 @@ class SeenByFilter:
         cost = before.cost + seconds
         if len(self._seen) >= MAX_FILTERS:
             self.clear()
+        merged, position = {**before.new, **(new or {})}, before.position
+        if merged and (position or len(merged) > MOST_RANGES):
+            position, merged = max([*merged.items(), *([position] if position else [])]), {}
         self._seen[classes] = Seen(
-            new={**before.new, **(new or {})},
+            new=merged,
+            position=position,
             due=due or before.due,
-            until=before.until + SHARE * seconds if before.until else time.monotonic() + max(LASTS, SHARE * cost),
+            made=before.made or time.monotonic(),
             cost=cost,
         )
 

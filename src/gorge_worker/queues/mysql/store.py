@@ -14,7 +14,7 @@ from gorge_worker.queues.mysql.changer import Changer
 from gorge_worker.queues.mysql.changes import RESULTS, Action, Change, Fate, Holder, of_outcome, release
 from gorge_worker.queues.mysql.connecting import Connect, connector
 from gorge_worker.queues.mysql.database import Database
-from gorge_worker.queues.mysql.enqueuer import Enqueuer
+from gorge_worker.queues.mysql.enqueuer import Enqueuer, bad_task
 from gorge_worker.queues.mysql.leases import Leases
 from gorge_worker.queues.mysql.seen import SeenByFilter
 from gorge_worker.queues.mysql.session import Session
@@ -107,7 +107,8 @@ class MysqlStore:
             Change(task_id=one.task.id, action=Action.RENEW, holder=Holder(one.owner, one.expires), seconds=duration)
             for one in leases
         ]
-        return [Renewed(fate.task, fate.reason) for fate in await self._changer.make(changes)]
+        fates = await self._changer.make(changes)
+        return [Renewed(fate.task, fate.reason, trouble=fate.trouble is not None) for fate in fates]
 
     async def report(self, reports: Sequence[Report]) -> list[ReportResult]:
         """Applies outcomes (see TaskStore). One whose follow-ups this database can't hold is refused alone."""
@@ -176,18 +177,15 @@ class MysqlStore:
         self._is_own = schema.prepare(session, create=self._create_schema)
 
     async def _results(self, changes: Sequence[Change]) -> list[ReportResult]:
-        try:
-            fates = await self._changer.make(changes)
-        except DoesNotFit as error:
-            if len(changes) == 1:
-                return [ReportResult(Receipt.REFUSED, f"follow-up: {error}")]
-            return [result for change in changes for result in await self._results([change])]
+        fates = await self._changer.make(changes)
         if any(change.action is Action.RELEASE for change in changes):
             self._seen.clear()
         return [_receipt(fate) for fate in fates]
 
     async def _change(self, change: Change) -> Task:
         [fate] = await self._changer.make([change])
+        if fate.trouble is not None:
+            raise fate.trouble
         if fate.task is None:
             raise NoSuchTask(change.task_id)
         return fate.task
@@ -209,4 +207,6 @@ class MysqlStore:
 def _receipt(fate: Fate) -> ReportResult:
     if fate.task is not None or fate.known:
         return ReportResult(Receipt.ACCEPTED)
-    return ReportResult(Receipt.LEASE_LOST, fate.reason)
+    if isinstance(fate.trouble, DoesNotFit):
+        return ReportResult(Receipt.REFUSED, f"follow-up: {bad_task(fate.trouble)}")
+    return ReportResult(Receipt.TROUBLE if fate.trouble else Receipt.LEASE_LOST, fate.reason)

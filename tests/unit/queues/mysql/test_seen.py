@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from gorge_worker.queues.mysql import seen as module
-from gorge_worker.queues.mysql.seen import LASTS, MAX_FILTERS, SHARE, WORTHWHILE, Seen, SeenByFilter
+from gorge_worker.queues.mysql.seen import (
+    LASTS,
+    LONGEST,
+    MAX_FILTERS,
+    MOST_RANGES,
+    SHARE,
+    WORTHWHILE,
+    Seen,
+    SeenByFilter,
+)
 from gorge_worker.queues.protocol import ANY, ClassFilter
 
 
@@ -50,14 +59,27 @@ def test_stretches_add_up_by_priority_and_for_both_lines(time: FakeTime) -> None
     assert seen.of(ANY) == Seen()
 
 
-def test_what_took_long_to_look_at_is_not_looked_at_again_soon(time: FakeTime) -> None:
+def test_what_took_long_to_look_at_is_not_looked_at_again_soon_but_within_a_minute(time: FakeTime) -> None:
     seen = SeenByFilter()
+    seen.skip(ANY, new={1000: 1}, rows=WORTHWHILE, seconds=1.0)
+    time.now += SHARE - 0.001
+    assert seen.of(ANY).new == {1000: 1}
     for number in range(10):
         seen.skip(ANY, new={1000: number}, rows=WORTHWHILE, seconds=1.0)
-    time.now += 9 * SHARE
+    time.now = 100.0 + LONGEST - 0.001
     assert seen.of(ANY).new == {1000: 9}
-    time.now += SHARE + LASTS
+    time.now += 0.001
     assert seen.of(ANY) == Seen()
+
+
+def test_with_many_priorities_all_up_to_a_position_is_left_out(time: FakeTime) -> None:
+    seen = SeenByFilter()
+    seen.skip(ANY, new=dict.fromkeys(range(MOST_RANGES), 7), rows=WORTHWHILE, seconds=0.1)
+    assert seen.of(ANY).position is None
+    seen.skip(ANY, new={5000: 3}, rows=WORTHWHILE, seconds=0.1)
+    assert (seen.of(ANY).new, seen.of(ANY).position) == ({}, (5000, 3))
+    seen.skip(ANY, new={5000: 9, 6000: 1}, rows=WORTHWHILE, seconds=time.now * 0)
+    assert seen.of(ANY).position == (6000, 1)
 
 
 def test_what_was_put_back_here_is_looked_at_at_once(time: FakeTime) -> None:

@@ -6,7 +6,7 @@ import pytest
 from pymysql import err
 
 from gorge_worker.queues.mysql.session import returns_ids
-from gorge_worker.queues.mysql.trouble import Again, Away, DoesNotFit, Duplicate, explain
+from gorge_worker.queues.mysql.trouble import Again, Away, DoesNotFit, Duplicate, Locked, explain
 from gorge_worker.queues.store import StoreError
 
 WHERE = "tasks of gorge at db:3306"
@@ -16,7 +16,7 @@ WHERE = "tasks of gorge at db:3306"
     ("error", "kind"),
     [
         (err.OperationalError(1213, "Deadlock found"), Again),
-        (err.OperationalError(1205, "Lock wait timeout exceeded"), Again),
+        (err.OperationalError(1205, "Lock wait timeout exceeded"), Locked),
         (err.OperationalError(1020, "Record has changed since last read"), Again),
         (err.OperationalError(2003, "Can't connect"), Away),
         (err.OperationalError(2006, "MySQL server has gone away"), Away),
@@ -36,6 +36,7 @@ WHERE = "tasks of gorge at db:3306"
         (err.OperationalError(1153, "Got a packet bigger than 'max_allowed_packet' bytes"), DoesNotFit),
         (err.DataError(9999, "something new"), DoesNotFit),
         (err.IntegrityError(1062, "Duplicate entry"), Duplicate),
+        (err.OperationalError(1142, "INSERT command denied"), StoreError),
         (err.ProgrammingError(1064, "You have an error in your SQL syntax"), StoreError),
     ],
 )
