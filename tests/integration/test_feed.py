@@ -14,7 +14,6 @@ from support.recording_server import RecordingServer, hang, reply, reset
 
 from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.handlers import feed_http
-from gorge_worker.handlers.delegate import DelegateHandler
 from gorge_worker.handlers.feed_http import FEED_CLASS, FeedHttpHandler
 from gorge_worker.model import Lease, Outcome, Task, Verdict
 
@@ -37,12 +36,19 @@ def story(uri: str, failures: int = 0) -> Lease:
 class Php:
     """Answers every task in the same way."""
 
+    backend = "conduit"
+    timeout = 7.0
+    stops_when_cancelled = False
+
     def __init__(self, answer: Outcome | Exception) -> None:
         self.answer = answer
         self.tasks: list[Task] = []
 
-    async def execute(self, task: Task) -> Outcome:
-        self.tasks.append(task)
+    def retry_wait(self, task: Task) -> int | None:
+        raise AssertionError(task)
+
+    async def execute(self, lease: Lease) -> Outcome:
+        self.tasks.append(lease.task)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -185,7 +191,7 @@ async def test_what_php_must_deliver_waits_while_there_is_none_which_is_told_onc
 
 async def test_what_php_must_deliver_is_handed_to_it() -> None:
     php, lease = Php(Outcome.yielded(30)), lease_of(FEED_CLASS, json.dumps(KEYED))
-    async with feed(fallback=DelegateHandler(php, name="conduit", timeout=7)) as handler:
+    async with feed(fallback=php) as handler:
         assert await handler.execute(lease) == Outcome.yielded(30)
         assert handler.timeout == 7
     assert php.tasks == [lease.task]
@@ -193,7 +199,7 @@ async def test_what_php_must_deliver_is_handed_to_it() -> None:
 
 async def test_a_php_that_is_away_delays_its_stories_and_stops_no_others() -> None:
     php = Php(BackendUnavailable("refused", retry_after=7))
-    async with RecordingServer() as hook, feed(fallback=DelegateHandler(php, name="conduit", timeout=None)) as handler:
+    async with RecordingServer() as hook, feed(fallback=php) as handler:
         with capture_logs() as logs:
             for _ in range(2):
                 outcome = await handler.execute(lease_of(FEED_CLASS, json.dumps(KEYED)))
@@ -207,6 +213,6 @@ async def test_a_php_that_is_away_delays_its_stories_and_stops_no_others() -> No
 
 
 async def test_a_lease_that_php_calls_lost_is_lost() -> None:
-    async with feed(fallback=DelegateHandler(Php(LeaseLost("no")), name="conduit", timeout=None)) as handler:
+    async with feed(fallback=Php(LeaseLost("no"))) as handler:
         with pytest.raises(LeaseLost):
             await handler.execute(lease_of(FEED_CLASS, json.dumps(KEYED)))

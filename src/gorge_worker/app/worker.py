@@ -12,14 +12,13 @@ import structlog
 
 from gorge_worker._version import __version__
 from gorge_worker.app.process import Signals
-from gorge_worker.backends.conduit import ConduitClient
+from gorge_worker.backends.conduit import ConduitBackend
 from gorge_worker.clock import Clock, SystemClock
 from gorge_worker.config.settings import Settings
 from gorge_worker.config.values import is_store_url, mask_url
 from gorge_worker.engine.options import EngineOptions
 from gorge_worker.engine.watchdog import Watchdog
 from gorge_worker.engine.worker import Worker
-from gorge_worker.handlers.delegate import DelegateHandler
 from gorge_worker.handlers.setup import HandlerChoice, build_handlers
 from gorge_worker.http_client import HttpClient
 from gorge_worker.masking import Masking
@@ -91,9 +90,14 @@ async def open_handlers(settings: Settings, clock: Clock) -> AsyncIterator[Regis
                 settings.conduit_url, headers=_token_header(settings.conduit_token), connections=settings.max_workers
             )
             stack.push_async_callback(http.close)
-            conduit = ConduitClient(http, token=settings.conduit_token, encoding=settings.conduit_encoding, clock=clock)
             limit = settings.conduit_timeout_sec
-            delegate = DelegateHandler(conduit, name="conduit", timeout=None if limit is None else float(limit))
+            delegate = ConduitBackend(
+                http,
+                token=settings.conduit_token,
+                encoding=settings.conduit_encoding,
+                timeout=None if limit is None else float(limit),
+                clock=clock,
+            )
         executor = ThreadPoolExecutor(settings.max_workers, thread_name_prefix="handler")
         stack.callback(executor.shutdown, wait=False)
         choice = HandlerChoice(

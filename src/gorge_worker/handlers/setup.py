@@ -9,7 +9,6 @@ import msgspec
 
 from gorge_worker.clock import Clock
 from gorge_worker.errors import ConfigurationError
-from gorge_worker.handlers.delegate import DelegateHandler
 from gorge_worker.handlers.discovery import FoundHandler, discover
 from gorge_worker.handlers.feed_http import FEED_CLASS, FeedHttpHandler
 from gorge_worker.handlers.noop import NoopHandler
@@ -33,7 +32,7 @@ class HandlerChoice(msgspec.Struct, frozen=True, kw_only=True):
     `delegate` executes the classes that are handed to PHP, None when there is no PHP.
     """
 
-    delegate: DelegateHandler | None = None
+    delegate: Handler | None = None
     delegate_classes: Sequence[str] = ()
     native_classes: Sequence[str] = ()
     noop_classes: Sequence[str] = ()

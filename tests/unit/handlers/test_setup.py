@@ -10,13 +10,12 @@ import pytest
 from support.leases import FixedClock
 
 from gorge_worker.errors import ConfigurationError
-from gorge_worker.handlers.delegate import DelegateHandler
 from gorge_worker.handlers.feed_http import FEED_CLASS, FeedHttpHandler
 from gorge_worker.handlers.noop import NoopHandler
 from gorge_worker.handlers.python import AsyncHandler
 from gorge_worker.handlers.setup import DELEGATED_CLASSES, HandlerChoice, build_handlers
 from gorge_worker.handlers.threaded import ThreadHandler
-from gorge_worker.model import Outcome, Task
+from gorge_worker.model import Lease, Outcome, Task
 from gorge_worker.registry import Registry
 
 SEARCH = "PhabricatorSearchWorker"
@@ -32,11 +31,18 @@ async def mine(context): ...
 
 
 class Php:
-    async def execute(self, task: Task) -> Outcome:
+    backend = "conduit"
+    timeout = None
+    stops_when_cancelled = False
+
+    def retry_wait(self, task: Task) -> int | None:
         raise AssertionError(task)
 
+    async def execute(self, lease: Lease) -> Outcome:
+        raise AssertionError(lease)
 
-DELEGATE = DelegateHandler(Php(), name="conduit", timeout=None)
+
+DELEGATE = Php()
 
 
 @pytest.fixture
