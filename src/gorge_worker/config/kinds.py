@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
@@ -26,6 +27,7 @@ T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class Kind(msgspec.Struct, Generic[T_co], frozen=True, kw_only=True):
@@ -107,6 +109,24 @@ def _parse_module_name(text: str) -> str:
     return text
 
 
+def _parse_folder(text: str) -> Path:
+    if not text.isprintable() or not Path(text).is_absolute():
+        raise ValueError(text)
+    return Path(text)
+
+
+def _parse_command(text: str) -> str:
+    if not text.isprintable() or text.startswith("-") or ("/" in text and not Path(text).is_absolute()):
+        raise ValueError(text)
+    return text
+
+
+def _parse_user(text: str) -> str:
+    if _USER.fullmatch(text) is None:
+        raise ValueError(text)
+    return text
+
+
 def _parse_token(text: str) -> str:
     if any(character < " " or character == "\x7f" for character in text):
         raise ValueError(text)
@@ -128,6 +148,11 @@ QUEUE_URL = _url(
     " sqlite:/// and a file's path",
     parse_queue_url,
 )
+FOLDER: Kind[Path] = Kind(expected="an absolute path of a folder, like /srv/phorge", parse=_parse_folder)
+COMMAND_NAME: Kind[str] = Kind(
+    expected="a command in PATH or an absolute path, like php8.2 or /usr/bin/php", parse=_parse_command
+)
+USER_NAME: Kind[str] = Kind(expected="the name of a system user, like phorge or www-data", parse=_parse_user)
 TOKEN: Kind[str] = Kind(
     expected="text without line breaks and other control characters",
     parse=_parse_token,

@@ -10,11 +10,14 @@ from typing import Literal, Self
 from gorge_worker.config.kinds import (
     BASE_URL,
     CLASS_NAMES,
+    COMMAND_NAME,
+    FOLDER,
     HTTP_URLS,
     LISTEN_ADDRESS,
     MODULE_NAMES,
     QUEUE_URL,
     TOKEN,
+    USER_NAME,
     Kind,
     choice,
     optional,
@@ -94,11 +97,33 @@ class Settings(VariableSet):
         "",
         "Longest wait for one answer of Conduit, in seconds. Empty: what the task's class asks for, else 7200.",
     )
+    phorge_root = Variable(
+        optional(FOLDER, None),
+        "",
+        "The folder of a Phorge on this machine, with arcanist beside it: the worker's own PHP processes execute the"
+        " delegated classes, and CONDUIT_URL is not used.",
+    )
+    php_binary = Variable(COMMAND_NAME, "php", "The PHP that executes tasks of PHORGE_ROOT: a path, or a name in PATH.")
+    runner_user = Variable(
+        optional(USER_NAME, ""),
+        "",
+        "The system user as whom PHP executes tasks of PHORGE_ROOT, Phorge's `phd.user` above all; needs root. Empty:"
+        " the worker's own.",
+    )
+    runner_idle_sec = Variable(
+        whole_number(1, DAY), "60", "Seconds without a task after which a PHP process is let go."
+    )
+    runner_max_tasks = Variable(
+        whole_number(1, 1_000_000_000), "1000", "Tasks after which a PHP process is replaced by a new one."
+    )
+    runner_max_rss_mb = Variable(
+        whole_number(1, 1_000_000), "256", "Memory, in MiB, beyond which a PHP process is replaced after its task."
+    )
     delegate_classes = Variable(
         CLASS_NAMES,
         "",
-        "Task classes that Conduit executes; `*` for every class that nothing else handles. Empty:"
-        " FeedPublisherHTTPWorker, PhabricatorSearchWorker, PhabricatorMetaMTAWorker,"
+        "Task classes that PHP executes; `*` for every class that nothing else handles. Empty: `*` with PHORGE_ROOT,"
+        " with CONDUIT_URL alone FeedPublisherHTTPWorker, PhabricatorSearchWorker, PhabricatorMetaMTAWorker,"
         " PhabricatorApplicationTransactionPublishWorker, HeraldWebhookWorker.",
     )
     native_classes = Variable(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +56,24 @@ def test_an_optional_value_may_be_empty() -> None:
     assert optional(SMALL, None).parse("3") == 3
     assert parsed(optional(SMALL, None), "30") is ValueError
     assert optional(kinds.BASE_URL, "").show("http://u:secret@h") == "http://u:***@h"
+
+
+@pytest.mark.parametrize("text", ["phorge", "./phorge", "/srv/ph\norge", "~/phorge"])
+def test_a_folder_is_named_by_an_absolute_path(text: str) -> None:
+    assert parsed(kinds.FOLDER, text) is ValueError
+    assert parsed(kinds.FOLDER, "/srv/our phorge") == Path("/srv/our phorge")
+
+
+@pytest.mark.parametrize("text", ["./php", "bin/php", "-r", "php\n"])
+def test_a_command_is_a_name_or_an_absolute_path(text: str) -> None:
+    assert parsed(kinds.COMMAND_NAME, text) is ValueError
+    assert [parsed(kinds.COMMAND_NAME, one) for one in ("php8.2", "/usr/bin/php")] == ["php8.2", "/usr/bin/php"]
+
+
+@pytest.mark.parametrize("text", ["", "-root", "a b", "a:b", "a/b", "a\n"])
+def test_a_user_is_named_as_the_system_names_users(text: str) -> None:
+    assert parsed(kinds.USER_NAME, text) is ValueError
+    assert parsed(kinds.USER_NAME, "www-data") == "www-data"
 
 
 def test_lists_ignore_spaces_empty_items_and_repetitions() -> None:
