@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import structlog
 
 from gorge_worker._version import __version__
+from gorge_worker.app.php import open_php
 from gorge_worker.app.process import Signals
-from gorge_worker.backends.conduit import ConduitBackend
 from gorge_worker.clock import Clock, SystemClock
 from gorge_worker.config.settings import Settings
 from gorge_worker.config.values import is_store_url, mask_url
@@ -25,7 +25,7 @@ from gorge_worker.masking import Masking
 from gorge_worker.queues.owners import OwnerNames
 from gorge_worker.queues.protocol import TaskQueue
 from gorge_worker.registry import Registry
-from gorge_worker.web.guard import TOKEN_HEADER, Guard
+from gorge_worker.web.guard import Guard, token_header
 from gorge_worker.web.serving import serve
 from gorge_worker.web.worker_api import WorkerStats, worker_app
 
@@ -84,24 +84,12 @@ async def work(
 async def open_handlers(settings: Settings, clock: Clock) -> AsyncIterator[Registry]:
     """The handlers that the settings choose. Raises ConfigurationError naming every choice that can't be used."""
     async with AsyncExitStack() as stack:
-        delegate = None
-        if settings.conduit_url:
-            http = HttpClient(
-                settings.conduit_url, headers=_token_header(settings.conduit_token), connections=settings.max_workers
-            )
-            stack.push_async_callback(http.close)
-            limit = settings.conduit_timeout_sec
-            delegate = ConduitBackend(
-                http,
-                token=settings.conduit_token,
-                encoding=settings.conduit_encoding,
-                timeout=None if limit is None else float(limit),
-                clock=clock,
-            )
+        php = await stack.enter_async_context(open_php(settings, clock))
         executor = ThreadPoolExecutor(settings.max_workers, thread_name_prefix="handler")
         stack.callback(executor.shutdown, wait=False)
         choice = HandlerChoice(
-            delegate=delegate,
+            php=php.handler,
+            php_classes=php.classes,
             delegate_classes=settings.delegate_classes,
             native_classes=settings.native_classes,
             noop_classes=settings.noop_classes,
@@ -125,7 +113,7 @@ async def _open_queue(settings: Settings, clock: Clock, rng: random.Random) -> A
             return
         from gorge_worker.queues.gorge.adapter import GorgeQueue  # noqa: PLC0415 - and the other way round
 
-        headers = _token_header(settings.task_queue_token)
+        headers = token_header(settings.task_queue_token)
         http = HttpClient(settings.task_queue_url, headers=headers, connections=QUEUE_CONNECTIONS)
         queue = GorgeQueue(http, OwnerNames(clock, rng), clock, rng)
         stack.push_async_callback(queue.close)
@@ -137,7 +125,3 @@ async def _end_on_signals(worker: Worker, signals: Signals) -> None:
     worker.drain()
     await signals.second()
     worker.cut()
-
-
-def _token_header(token: str) -> dict[str, str]:
-    return {TOKEN_HEADER: token} if token else {}

@@ -83,7 +83,7 @@ class FeedHttpHandler:
 
     async def _leave_to_php(self, lease: Lease) -> Outcome:
         if self._fallback is None:
-            self._php_missing("set CONDUIT_URL")
+            self._php_missing("set PHORGE_ROOT or CONDUIT_URL")
             return Outcome.released("only PHP can deliver this story, and none is set", NEEDS_PHP_WAIT)
         try:
             outcome = await self._fallback.execute(lease)

@@ -23,16 +23,17 @@ DELEGATED_CLASSES = (
     "PhabricatorApplicationTransactionPublishWorker",
     "HeraldWebhookWorker",
 )
-"""What is delegated to PHP unless DELEGATE_CLASSES says otherwise, in the order of the first Gorge release."""
+"""What Conduit executes unless DELEGATE_CLASSES says otherwise, in the order of the first Gorge release."""
 
 
 class HandlerChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What the operator has chosen; empty collections where nothing was.
 
-    `delegate` executes the classes that are handed to PHP, None when there is no PHP.
+    `php` executes what is delegated, None when there is no PHP: `delegate_classes`, or `php_classes` without any.
     """
 
-    delegate: Handler | None = None
+    php: Handler | None = None
+    php_classes: Sequence[str] = DELEGATED_CLASSES
     delegate_classes: Sequence[str] = ()
     native_classes: Sequence[str] = ()
     noop_classes: Sequence[str] = ()
@@ -67,7 +68,7 @@ class _Setup:
         self._choice = choice
         self._executor = executor
         self._clock = clock
-        self._feed = FeedHttpHandler(hooks=choice.feed_hooks, fallback=choice.delegate)
+        self._feed = FeedHttpHandler(hooks=choice.feed_hooks, fallback=choice.php)
         self._handlers: dict[str, Handler] = {}
         self._chosen_by: dict[str, str] = {}
         self._problems: list[str] = []
@@ -88,22 +89,22 @@ class _Setup:
         return Handlers(registry, self._feed)
 
     def _add_defaults(self) -> None:
-        delegate = self._choice.delegate
-        if delegate is None:
+        php = self._choice.php
+        if php is None:
             self._handlers[FEED_CLASS] = self._feed
         elif not self._choice.delegate_classes:
-            self._handlers.update(dict.fromkeys(DELEGATED_CLASSES, delegate))
+            self._handlers.update(dict.fromkeys(self._choice.php_classes, php))
 
     def _add_delegated(self) -> None:
         if not (classes := self._choice.delegate_classes):
             return
-        if self._choice.delegate is None:
+        if self._choice.php is None:
             self._problems.append(
-                f"DELEGATE_CLASSES: {', '.join(classes)} can't be delegated, there is no PHP: set CONDUIT_URL"
+                f"DELEGATE_CLASSES: {', '.join(classes)} can't be delegated, there is no PHP: set PHORGE_ROOT or CONDUIT_URL"
             )
             return
         for task_class in classes:
-            self._choose(task_class, self._choice.delegate, "DELEGATE_CLASSES")
+            self._choose(task_class, self._choice.php, "DELEGATE_CLASSES")
 
     def _add_native(self) -> None:
         for task_class in self._choice.native_classes:

@@ -42,7 +42,7 @@ class Php:
         raise AssertionError(lease)
 
 
-DELEGATE = Php()
+PHP = Php()
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_without_php_feed_stories_are_delivered_here() -> None:
 
 
 def test_with_php_the_five_classes_are_delegated_in_their_order() -> None:
-    registry = build(delegate=DELEGATE)
+    registry = build(php=PHP)
     assert registry.supported == [
         "FeedPublisherHTTPWorker",
         "PhabricatorSearchWorker",
@@ -79,18 +79,18 @@ def test_with_php_the_five_classes_are_delegated_in_their_order() -> None:
         "PhabricatorApplicationTransactionPublishWorker",
         "HeraldWebhookWorker",
     ]
-    assert all(registry.find(name) is DELEGATE for name in registry.supported)
+    assert all(registry.find(name) is PHP for name in registry.supported)
 
 
 @pytest.mark.parametrize("classes", [["*"], ["AWorker", SEARCH]])
 def test_what_is_delegated_can_be_chosen(classes: list[str]) -> None:
-    registry = build(delegate=DELEGATE, delegate_classes=classes)
+    registry = build(php=PHP, delegate_classes=classes)
     assert registry.supported == classes
-    assert registry.find(classes[0]) is DELEGATE
+    assert registry.find(classes[0]) is PHP
 
 
 def test_native_delivery_can_be_chosen_beside_php_which_does_the_rest() -> None:
-    registry = build(delegate=DELEGATE, native_classes=[FEED_CLASS])
+    registry = build(php=PHP, native_classes=[FEED_CLASS])
     assert registry.supported == list(DELEGATED_CLASSES)
     feed = registry.find(FEED_CLASS)
     assert isinstance(feed, FeedHttpHandler)
@@ -99,20 +99,20 @@ def test_native_delivery_can_be_chosen_beside_php_which_does_the_rest() -> None:
 
 
 def test_native_delivery_goes_with_everything_else_delegated() -> None:
-    registry = build(delegate=DELEGATE, delegate_classes=["*"], native_classes=[FEED_CLASS])
+    registry = build(php=PHP, delegate_classes=["*"], native_classes=[FEED_CLASS])
     assert registry.supported == [FEED_CLASS, "*"]
     assert isinstance(registry.find(FEED_CLASS), FeedHttpHandler)
 
 
 def test_classes_can_be_acknowledged_only() -> None:
-    registry = build(delegate=DELEGATE, noop_classes=[SEARCH, "AWorker", "AWorker"])
+    registry = build(php=PHP, noop_classes=[SEARCH, "AWorker", "AWorker"])
     assert isinstance(registry.find(SEARCH), NoopHandler)
     assert isinstance(registry.find("AWorker"), NoopHandler)
     assert registry.supported == [*DELEGATED_CLASSES, "AWorker"]
 
 
 def test_python_handlers_take_their_classes_from_php(module: str) -> None:
-    registry = build(delegate=DELEGATE, modules=[module])
+    registry = build(php=PHP, modules=[module])
     search, mine = registry.find(SEARCH), registry.find("MineWorker")
     assert isinstance(search, ThreadHandler)
     assert (search.timeout, search.backend, search.stops_when_cancelled) == (7, None, False)
@@ -147,13 +147,13 @@ def test_classes_cannot_be_delegated_to_nobody() -> None:
 
 
 def test_a_filter_limits_what_is_processed() -> None:
-    registry = build(delegate=DELEGATE, class_filter=[SEARCH])
+    registry = build(php=PHP, class_filter=[SEARCH])
     assert registry.find(FEED_CLASS) is None
-    assert registry.find(SEARCH) is DELEGATE
+    assert registry.find(SEARCH) is PHP
 
 
 def test_a_filter_naming_what_nothing_handles_is_named_with_what_there_is() -> None:
-    [told] = problems(delegate=DELEGATE, class_filter=[SEARCH, "NoSuchWorker", "Nor This"])
+    [told] = problems(php=PHP, class_filter=[SEARCH, "NoSuchWorker", "Nor This"])
     assert told.startswith("TASK_CLASS_FILTER: nothing handles NoSuchWorker, Nor This;")
     assert "HeraldWebhookWorker" in told
 
