@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import structlog
@@ -32,7 +33,7 @@ async def open_php(settings: Settings, clock: Clock) -> AsyncIterator[Php]:
     if settings.phorge_root:
         if settings.conduit_url:
             _log.warning("CONDUIT_URL is not used, since PHORGE_ROOT is set")
-        opened = _open_runners(settings)
+        opened = _open_runners(settings, settings.phorge_root)
     elif settings.conduit_url:
         opened = _open_conduit(settings, clock)
     else:
@@ -43,12 +44,12 @@ async def open_php(settings: Settings, clock: Clock) -> AsyncIterator[Php]:
 
 
 @asynccontextmanager
-async def _open_runners(settings: Settings) -> AsyncIterator[Php]:
+async def _open_runners(settings: Settings, root: Path) -> AsyncIterator[Php]:
     from gorge_worker.backends.php_runner.launching import Launch  # noqa: PLC0415 - with Conduit nobody needs it
     from gorge_worker.backends.php_runner.pool import RunnerPool  # noqa: PLC0415 - likewise
 
     launch = Launch(
-        root=settings.phorge_root,
+        root=root,
         php=settings.php_binary,
         user=settings.runner_user,
         max_tasks=settings.runner_max_tasks,

@@ -100,7 +100,8 @@ class _Setup:
             return
         if self._choice.php is None:
             self._problems.append(
-                f"DELEGATE_CLASSES: {', '.join(classes)} can't be delegated, there is no PHP: set PHORGE_ROOT or CONDUIT_URL"
+                f"DELEGATE_CLASSES: {', '.join(classes)} can't be delegated, there is no PHP:"
+                " set PHORGE_ROOT or CONDUIT_URL"
             )
             return
         for task_class in classes:

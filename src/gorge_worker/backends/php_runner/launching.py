@@ -64,9 +64,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError([f"RUNNER_USER={self.user}: this system has no such user"]) from None
         if os.geteuid() not in (0, user.pw_uid):
             raise ConfigurationError(
-                [
-                    f"RUNNER_USER={self.user}: only root can start processes as another user; run the worker as it instead"
-                ]
+                [f"RUNNER_USER={self.user}: only root can start PHP as another user; run the worker as that user"]
             )
         if self._changes_user() and shutil.which("setpriv") is None:
             raise ConfigurationError([f"RUNNER_USER={self.user}: needs setpriv, of the package util-linux"])
