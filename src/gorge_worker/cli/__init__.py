@@ -13,7 +13,7 @@ import click
 from gorge_worker._version import __version__
 from gorge_worker.errors import ConfigurationError, GorgeWorkerError
 
-COMMANDS = ("run", "standalone", "queue", "enqueue", "health", "config")
+COMMANDS = ("run", "standalone", "queue", "enqueue", "health", "config", "phorge")
 """In the order in which a new user needs them. Each is the command of that name in the module of that name."""
 
 FAILED = 1

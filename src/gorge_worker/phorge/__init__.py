@@ -1,0 +1,1 @@
+"""What the product brings for Phorge: the PHP files, and the way into an installed Phorge."""
