@@ -14,6 +14,7 @@ final class GorgeWorkerTaskExecutor extends Phobject {
 
   private $source;
   private $exportsFollowups = true;
+  private $exception;
 
   /**
    * @param GorgeWorkerRequestTaskSource|GorgeWorkerLeasedTaskSource $source
@@ -30,6 +31,11 @@ final class GorgeWorkerTaskExecutor extends Phobject {
   public function setExportsFollowups($exports) {
     $this->exportsFollowups = $exports;
     return $this;
+  }
+
+  /** @return Throwable|null What the last execution ended with. */
+  public function getException() {
+    return $this->exception;
   }
 
   /**
@@ -58,6 +64,7 @@ final class GorgeWorkerTaskExecutor extends Phobject {
    * @return array<string, mixed> The result, as "worker.execute" answers it.
    */
   public function execute(array $request, $will_execute = null) {
+    $this->exception = null;
     try {
       $task = $this->source->newTask($request);
     } catch (PhabricatorWorkerPermanentFailureException $ex) {
@@ -158,6 +165,7 @@ final class GorgeWorkerTaskExecutor extends Phobject {
     array $extra = array(),
     $prefix = null) {
 
+    $this->exception = $ex;
     phlog($ex);
 
     $reason = $ex->getMessage();

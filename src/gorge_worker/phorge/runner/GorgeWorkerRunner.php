@@ -72,7 +72,11 @@ final class GorgeWorkerRunner extends Phobject {
     if ($result['result'] !== 'success') {
       $this->cleanUp();
     }
-    $recycle = $this->limits->getReasonToRecycle();
+    if ($this->hasLostDatabase($this->executor->getException())) {
+      $recycle = 'database';
+    } else {
+      $recycle = $this->limits->getReasonToRecycle();
+    }
 
     $answer = array('id' => $this->current) + $result + array(
       'rss' => $this->limits->getResidentBytes(),
@@ -102,6 +106,22 @@ final class GorgeWorkerRunner extends Phobject {
   private function cleanUp() {
     PhutilLock::unlockAll();
     LiskDAO::closeAllConnections();
+  }
+
+  /**
+   * Without its database no task of this process would fare better, and the
+   * next process does not become ready: then the worker waits, where this one
+   * would cost every task a failure.
+   */
+  private function hasLostDatabase($ex) {
+    for (; $ex; $ex = $ex->getPrevious()) {
+      if ($ex instanceof AphrontConnectionQueryException
+        || $ex instanceof AphrontConnectionLostQueryException
+        || $ex instanceof PhabricatorClusterStrandedException) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Answers for a task that has ended the process. */

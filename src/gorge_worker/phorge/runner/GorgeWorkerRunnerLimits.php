@@ -66,7 +66,7 @@ final class GorgeWorkerRunnerLimits extends Phobject {
         id(new PhabricatorConfigEntry())->establishConnection('r'),
         'SELECT MAX(id) version FROM %T',
         id(new PhabricatorConfigTransaction())->getTableName());
-    } catch (AphrontQueryException $ex) {
+    } catch (Exception $ex) {
       // A database that is away has no newer configuration, and tasks that
       // need it say so themselves.
       phlog($ex);
