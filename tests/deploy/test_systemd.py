@@ -1,4 +1,4 @@
-"""The systemd unit, as systemd itself reads it."""
+"""The systemd units, as systemd itself reads them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,32 @@ from deploy.dockerfile import ROOT
 from deploy.settings import default
 
 UNIT = ROOT / "deploy" / "gorge-worker.service"
+PHORGE_UNIT = ROOT / "deploy" / "gorge-worker-phorge.service"
+UNITS = [UNIT, PHORGE_UNIT]
 MOST_EXPOSED = 20
 """Tenths: systemd calls a service below 2.0 well protected."""
 
 
-@pytest.fixture(scope="module")
-def service() -> configparser.SectionProxy:
+def read(path: Path) -> configparser.SectionProxy:
     unit = configparser.RawConfigParser(strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]  # systemd's names are case-sensitive
-    unit.read(UNIT)
+    unit.read(path)
     return unit["Service"]
 
 
+@pytest.fixture(params=UNITS, ids=lambda unit: unit.stem)
+def service(request: pytest.FixtureRequest) -> configparser.SectionProxy:
+    return read(request.param)
+
+
 @pytest.mark.needs("systemd-analyze")
-def test_systemd_understands_every_line(tmp_path: Path) -> None:
-    """With a program that exists: systemd looks for it too."""
-    unit = tmp_path / UNIT.name
-    unit.write_text(re.sub(r"(?m)^ExecStart=\S+", "ExecStart=/bin/true", UNIT.read_text()))
-    command = ["systemd-analyze", "verify", str(unit)]
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_systemd_understands_every_line(tmp_path: Path, unit: Path) -> None:
+    """With a program and a user that exist: systemd looks for them too."""
+    copy = tmp_path / unit.name
+    text = re.sub(r"(?m)^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text())
+    copy.write_text(re.sub(r"(?m)^User=\S+", "User=daemon", text))
+    command = ["systemd-analyze", "verify", str(copy)]
     verified = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (verified.returncode, verified.stderr) == (0, "")
 
@@ -65,7 +73,15 @@ def test_it_starts_the_worker(service: configparser.SectionProxy) -> None:
     assert arguments == ["run"]
 
 
-def test_it_writes_nowhere_but_into_its_own_state_folder(service: configparser.SectionProxy) -> None:
+def test_a_worker_without_php_writes_nowhere_but_into_its_own_state_folder() -> None:
+    service = read(UNIT)
     assert service["ProtectSystem"] == "strict"
     assert service["WorkingDirectory"] == f"%S/{service['StateDirectory']}"
     assert "ReadWritePaths" not in service
+
+
+def test_what_phorges_tasks_need_is_left_to_them() -> None:
+    service = read(PHORGE_UNIT)
+    assert service["User"] == "phd", "as the documentation says"
+    assert not {"DynamicUser", "NoNewPrivileges", "MemoryDenyWriteExecute", "SystemCallFilter"} & set(service)
+    assert service["ProtectSystem"] != "strict", "repositories are anywhere"
