@@ -6,13 +6,14 @@ import asyncio
 from enum import Enum, auto
 from typing import Any
 
+import msgspec
 import structlog
 
 from gorge_worker.backends.deadlines import DEFAULT_DEADLINE, deadline
 from gorge_worker.backends.execution_result import outcome_of_result
 from gorge_worker.backends.php_runner.messages import encode_request
 from gorge_worker.backends.php_runner.process import RunnerGone, RunnerProcess
-from gorge_worker.model import Lease, Outcome
+from gorge_worker.model import Lease, Outcome, Verdict
 from gorge_worker.whole_seconds import whole_seconds
 
 ENDED = "ended"
@@ -72,7 +73,10 @@ class Execution:
         finally:
             self._log_output(task=self._lease)
         self._decide(answer.get("recycle"), answer.get("rss"))
-        return outcome_of_result(answer)
+        outcome = outcome_of_result(answer)
+        if outcome.verdict is Verdict.TEMPORARY_FAILURE and outcome.wait is None:
+            return msgspec.structs.replace(outcome, wait=self._retry)
+        return outcome
 
     def _decide(self, recycle: Any, rss: Any) -> None:
         if recycle is None:

@@ -69,10 +69,10 @@ final class GorgeWorkerRunner extends Phobject {
     $result = $this->executor->execute($request, array($this, 'willExecute'));
 
     $this->limits->countTask();
-    if ($result['result'] !== 'success') {
-      $this->cleanUp();
-    }
-    if ($this->hasLostDatabase($this->executor->getException())) {
+    $clean = ($result['result'] === 'success') || $this->cleanUp();
+    if (!$clean) {
+      $recycle = 'left-overs';
+    } else if ($this->hasLostDatabase($this->executor->getException())) {
       $recycle = 'database';
     } else {
       $recycle = $this->limits->getReasonToRecycle();
@@ -102,10 +102,19 @@ final class GorgeWorkerRunner extends Phobject {
    * PHP's own daemon ends its process after a failure, and with it whatever
    * the task has left: an open transaction would swallow what the next task
    * writes, and a lock would be held for ever.
+   *
+   * @return bool False if something is left that only an end can undo.
    */
   private function cleanUp() {
-    PhutilLock::unlockAll();
-    LiskDAO::closeAllConnections();
+    try {
+      PhutilLock::unlockAll();
+      LiskDAO::closeAllConnections();
+    } catch (Throwable $ex) {
+      // A transaction that is still open says so when it is rolled back.
+      phlog($ex);
+      return false;
+    }
+    return true;
   }
 
   /**
