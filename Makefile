@@ -18,16 +18,22 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint format bench lock wheel clean
+.PHONY: help run test test-phorge lint format bench lock wheel clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 run: $(RUN) ## start the worker with an embedded queue (ARGS: options of `gorge-worker standalone`)
 	@$(BIN)/gorge-worker standalone $(ARGS)
 
 test: $(DEV) ## run every test that this machine can run (REQUIRE_ALL=1: what it can't run is a failure)
 	@$(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadgroup $(ARGS)
+
+test-phorge: $(DEV) ## run the tests against a real Phorge (PHORGE_ROOT and PHORGE_DATABASE: see docs/testing.md)
+	@test -n "$(PHORGE_ROOT)" -a -n "$(PHORGE_DATABASE)" || { \
+		echo "Say which Phorge is copied and which server gets its databases:" >&2; \
+		echo "  make $@ PHORGE_ROOT=/path/to/phorge PHORGE_DATABASE=mysql://root@127.0.0.1:3306/" >&2; exit 1; }
+	@PHORGE_ROOT="$(PHORGE_ROOT)" PHORGE_DATABASE="$(PHORGE_DATABASE)" $(BIN)/pytest tests/phorge $(ARGS)
 
 lint: $(DEV) ## check style, formatting, types and the direction of imports
 	@$(BIN)/ruff check .

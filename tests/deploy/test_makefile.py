@@ -61,7 +61,7 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def test_make_alone_lists_every_target(checkout: Checkout) -> None:
-    listed = re.findall(r"^ +make (\w+)", checkout.make().stdout, re.MULTILINE)
+    listed = re.findall(r"^ +make ([\w-]+)", checkout.make().stdout, re.MULTILINE)
     phony = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert listed == phony[0].split()
     assert {"help", "run", "test", "lint", "format", "bench", "clean"} <= set(listed)
