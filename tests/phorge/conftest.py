@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from phorge.support.background import Background
 from phorge.support.executing import CONDUIT, RUNNER, TASKMASTER, executor, install_extension
 from phorge.support.given import NotGivenError, given
-from phorge.support.install import Phorge, installed
+from phorge.support.install import BOT, Phorge, installed
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +49,9 @@ def executing(empty: Phorge, kind: str, tmp_path: Path) -> Iterator[Background]:
     """One of them at work on Phorge's queue, which is empty at first."""
     with executor(empty, kind, tmp_path / f"{kind}.log") as running:
         yield running
+    running.show()
+    if kind != TASKMASTER:
+        assert running.process.returncode == 0, running.text
+        assert not running.errors
+        assert "Traceback" not in running.text
+        assert empty.accounts[BOT].token not in running.text

@@ -9,6 +9,7 @@ import pytest
 from phorge.support.background import Background
 from phorge.support.executing import taskmasters
 from phorge.support.install import Phorge
+from phorge.support.processes import children
 
 pytestmark = pytest.mark.limit(120)
 AT_A_TIME = 100
@@ -35,9 +36,3 @@ def took_part(beside: Background, record: Path) -> bool:
     executed = {int(line.split()[1]) for line in record.read_text().splitlines()}
     theirs = children(beside.process.pid)
     return bool(executed & theirs) and bool(executed - theirs)
-
-
-def children(pid: int) -> set[int]:
-    """The processes below one, of every generation."""
-    own = {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
-    return own.union(*(children(child) for child in own))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 ENDS_WITHIN = 30.0
 """Seconds in which a program that was told to end has to do so."""
@@ -52,8 +53,18 @@ class Background:
         return self.log.read_text(errors="replace")
 
     @property
+    def errors(self) -> list[dict[str, Any]]:
+        """The lines of the worker's log that are errors, but for what it says of tasks that fail for good."""
+        events = [json.loads(line) for line in self.text.splitlines() if line.startswith("{")]
+        return [one for one in events if one["level"] == "error" and one["event"] != "task executed"]
+
+    @property
     def ended(self) -> bool:
         return self.process.poll() is not None
+
+    def show(self) -> None:
+        """Prints the end of its log; pytest shows that where a test fails."""
+        print(f"--- {self.log.name}\n{self.text[-6000:]}")  # noqa: T201
 
     def assert_runs(self) -> None:
         assert not self.ended, f"{self.log.name} ended with {self.process.returncode}:\n{self.text[-3000:]}"
@@ -76,7 +87,8 @@ class Background:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.end()
-        print(f"--- {self.log.name}\n{self.text[-6000:]}")  # noqa: T201 - pytest shows it where a test fails
+        if kind is not None:
+            self.show()
 
 
 def _environment() -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pymysql
@@ -15,19 +14,35 @@ Row = dict[str, Any]
 
 
 class Databases:
-    """Statements on a namespace's databases, each on a connection of its own: a server that was restarted in between
-    is no matter.
-    """
+    """Statements on a namespace's databases, each committed at once."""
 
     def __init__(self, server: Server, namespace: str) -> None:
         self._server = server
         self.namespace = namespace
+        self._connections: dict[str, Connection[Any]] = {}
 
     def url(self, application: str) -> str:
         return self._server.url(f"{self.namespace}_{application}")
 
-    @contextlib.contextmanager
-    def _connection(self, database: str | None) -> Iterator[Connection[Any]]:
+    def rows(self, application: str, statement: str, *values: object) -> list[Row]:
+        """What a statement on one application's database answers."""
+        if application not in self._connections:
+            self._connections[application] = self._connect(f"{self.namespace}_{application}")
+        with self._connections[application].cursor() as cursor:
+            cursor.execute(statement, values or None)
+            return cast("list[Row]", list(cursor.fetchall()))
+
+    def drop(self) -> None:
+        """Drops every database of the namespace."""
+        while self._connections:
+            self._connections.popitem()[1].close()
+        with contextlib.closing(self._connect(None)) as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW DATABASES")
+            for name in [str(next(iter(row.values()))) for row in cursor.fetchall()]:
+                if name.startswith(f"{self.namespace}_"):
+                    cursor.execute(f"DROP DATABASE `{name}`")
+
+    def _connect(self, database: str | None) -> Connection[Any]:
         connection = pymysql.connect(
             host=self._server.host,
             port=self._server.port,
@@ -37,19 +52,4 @@ class Databases:
             cursorclass=DictCursor,
             autocommit=True,
         )
-        with contextlib.closing(cast("Connection[Any]", connection)) as opened:
-            yield opened
-
-    def rows(self, application: str, statement: str, *values: object) -> list[Row]:
-        """What a statement on one application's database answers."""
-        with self._connection(f"{self.namespace}_{application}") as connection, connection.cursor() as cursor:
-            cursor.execute(statement, values or None)
-            return cast("list[Row]", list(cursor.fetchall()))
-
-    def drop(self) -> None:
-        """Drops every database of the namespace."""
-        with self._connection(None) as connection, connection.cursor() as cursor:
-            cursor.execute("SHOW DATABASES")
-            for name in [str(next(iter(row.values()))) for row in cursor.fetchall()]:
-                if name.startswith(f"{self.namespace}_"):
-                    cursor.execute(f"DROP DATABASE `{name}`")
+        return cast("Connection[Any]", connection)
