@@ -24,14 +24,17 @@ from phorge.support.executing import CONDUIT, RUNNER, TASKMASTER, install_extens
 from phorge.support.given import NotGivenError, given
 from phorge.support.install import Phorge, installed
 
-BARE = "bare"
+AHEAD, BARE = "runner ahead", "bare"
+SLOTS = "16"
+"""Tasks that are leased for two runners where some wait for their turn."""
 WAYS = {
     TASKMASTER: f"{POOL} taskmasters of PHP",
     RUNNER: f"worker, {POOL} runners",
+    AHEAD: f"the same, MAX_WORKERS={SLOTS}",
     CONDUIT: "worker, Conduit (php -S)",
     BARE: f"{POOL} runners, no queue",
 }
-COUNTS = {TASKMASTER: 600, RUNNER: 1600, CONDUIT: 120, BARE: 1600}
+COUNTS = {TASKMASTER: 600, RUNNER: 1600, AHEAD: 1600, CONDUIT: 120, BARE: 1600}
 ROUNDS = {LIGHT.name: 5, FULL.name: 3}
 PAIRS = 20
 TWICE, MOST_OF = 2.0, 0.8
@@ -44,6 +47,9 @@ async def rate(phorge: Phorge, way: str, workload: Workload, phids: list[str]) -
         return await without_queue(phorge.root, workload, phids, count)
     if way == TASKMASTER:
         return await with_queue(phorge, workload, phids, count, partial(taskmasters, phorge, count=POOL))
+    if way == AHEAD:
+        ahead = partial(worker, phorge, RUNNER, MAX_WORKERS=SLOTS, LEASE_LIMIT=SLOTS, RUNNER_PROCESSES=str(POOL))
+        return await with_queue(phorge, workload, phids, count, ahead)
     return await with_queue(phorge, workload, phids, count, partial(worker, phorge, way))
 
 
@@ -93,7 +99,8 @@ def show(found: dict[str, Any]) -> None:
 
 def reached(rates_of: dict[str, float]) -> bool:
     """Whether the runner is as fast as it has to be; says so."""
-    twice, most = rates_of[RUNNER] / rates_of[TASKMASTER], rates_of[RUNNER] / rates_of[BARE]
+    best = max(rates_of[RUNNER], rates_of[AHEAD])
+    twice, most = best / rates_of[TASKMASTER], best / rates_of[BARE]
     ok = twice >= TWICE and most >= MOST_OF
     print(
         f"\n{'reached' if ok else 'MISSED'}: {twice:.2f} times the taskmasters' rate (at least {TWICE:g}),"

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.waiting import until
+
 from phorge.support.background import Background
 from phorge.support.git import GitServer, commit_some
 from phorge.support.install import Phorge
-from support.waiting import until
 
 pytestmark = pytest.mark.limit(180)
 ALL_STEPS = 1 | 2 | 8
@@ -18,9 +19,9 @@ COMMITS = 4
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Iterator[str]:
+def source(kind: str, tmp_path: Path) -> Iterator[str]:
     """The URL of a repository."""
-    commit_some(tmp_path / "source", COMMITS)
+    commit_some(tmp_path / "source", COMMITS, by=kind)
     with GitServer(tmp_path) as git:
         yield git.url("source")
 

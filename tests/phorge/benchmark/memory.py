@@ -23,7 +23,7 @@ STEPS = (50, 1_000, 5_000)
 
 async def of_a_runner(root: Path, workload: Workload, phids: list[str]) -> dict[int, float]:
     """Tasks executed -> MiB of one runner."""
-    pool = RunnerPool(Launch(root=root, max_tasks=1_000_000, max_rss_mb=4096), idle=600)
+    pool = RunnerPool(Launch(root=root, max_tasks=1_000_000, max_rss_mb=4096), most=1, idle=600)
     texts = [json.dumps(data) for data in workload.data(phids)]
     found: dict[int, float] = {}
     try:

@@ -55,7 +55,7 @@ async def _remaining(phorge: Phorge, most: int, running: Background) -> tuple[in
 
 async def without_queue(root: Path, workload: Workload, phids: list[str], count: int) -> float:
     """Tasks a second of as many runners that are told what to execute by nobody else."""
-    pool = RunnerPool(Launch(root=root, max_tasks=1_000_000), idle=600)
+    pool = RunnerPool(Launch(root=root, max_tasks=1_000_000), most=POOL, idle=600)
     texts = [json.dumps(data) for data in workload.data(phids)]
     try:
         await _execute(pool, texts, count // 4)

@@ -12,21 +12,24 @@ from phorge.support.background import Background
 from support.mariadb import free_port
 from support.waiting import until
 
-WHO = ("-c", "user.name=Somebody", "-c", "user.email=somebody@mail.invalid", "-c", "init.defaultBranch=master")
 
+def commit_some(folder: Path, count: int, *, by: str) -> None:
+    """Makes a repository with so many commits, each with an author of its own.
 
-def commit_some(folder: Path, count: int) -> None:
-    """Makes a repository with so many commits."""
+    Two tasks that meet a new author at the same time both write him down, and Phorge has one of them fail and be tried
+    again minutes later.
+    """
     folder.mkdir()
-    _git(folder, "init")
+    _git(folder, "init", "--initial-branch=master")
     for number in range(count):
         (folder / f"file-{number}").write_text(f"{number}\n" * 10)
         _git(folder, "add", ".")
-        _git(folder, "commit", "--message", f"Commit {number}")
+        who = ("-c", f"user.name={by} {number}", "-c", f"user.email={by}-{number}@mail.invalid")
+        _git(folder, *who, "commit", "--message", f"Commit {number}")
 
 
 def _git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", *WHO, *arguments], cwd=folder, check=True, capture_output=True)  # noqa: S607 - of PATH
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)  # noqa: S607 - of PATH
 
 
 class GitServer(Background):
