@@ -55,7 +55,9 @@ async def _open_runners(settings: Settings, root: Path) -> AsyncIterator[Php]:
         max_tasks=settings.runner_max_tasks,
         max_rss_mb=settings.runner_max_rss_mb,
     )
-    pool = RunnerPool(launch, idle=float(settings.runner_idle_sec))
+    pool = RunnerPool(
+        launch, most=settings.runner_processes or settings.max_workers, idle=float(settings.runner_idle_sec)
+    )
     try:
         async with _tried_out(pool.backend, pool.check):
             yield Php(pool, (ANY_CLASS,))

@@ -110,6 +110,11 @@ class Settings(VariableSet):
         "The system user as whom PHP executes tasks of PHORGE_ROOT, Phorge's `phd.user` above all; needs root. Empty:"
         " the worker's own.",
     )
+    runner_processes = Variable(
+        optional(whole_number(1, MOST_TASKS), None),
+        "",
+        "Most PHP processes at the same time; tasks beyond them wait for one. Empty: MAX_WORKERS.",
+    )
     runner_idle_sec = Variable(
         whole_number(1, DAY), "60", "Seconds without a task after which a PHP process is let go."
     )

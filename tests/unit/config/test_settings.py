@@ -28,6 +28,7 @@ def test_the_defaults_are_the_contracts() -> None:
         "PHORGE_ROOT": None,
         "PHP_BINARY": "php",
         "RUNNER_USER": "",
+        "RUNNER_PROCESSES": None,
         "RUNNER_IDLE_SEC": 60,
         "RUNNER_MAX_TASKS": 1000,
         "RUNNER_MAX_RSS_MB": 256,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from pathlib import Path
 
@@ -68,6 +69,7 @@ class Guard:
     async def close(self) -> None:
         """Ends it, and waits until the folder is gone."""
         if self._process is None:
+            shutil.rmtree(self._folder, ignore_errors=True)  # as `rm -rf` does: it may have been cleaned away
             return
         if self._process.stdin:
             self._process.stdin.close()

@@ -53,12 +53,13 @@ class Pipes:
     def close(self) -> None:
         """The runner reads an end of file, and ends."""
         self._release()
-        if self._writing:
+        # Each closes by itself when the runner has ended, and asyncio's own can't be closed twice.
+        if self._writing and not self._writing.is_closing():
             self._writing.abort()
-        if self._reading:
-            self._reading.close()
-        else:
+        if self._reading is None:
             self._answers_end.close()
+        elif not self._reading.is_closing():
+            self._reading.close()
 
     def _release(self) -> None:
         if self._holder >= 0:

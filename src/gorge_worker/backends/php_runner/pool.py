@@ -24,17 +24,19 @@ _log = structlog.get_logger()
 class RunnerPool:
     """The handler of what PHP executes in processes of the worker's own.
 
-    A runner is started for a task when none is idle, so that there are never more than tasks at once, and let go after
-    `idle` seconds without one. Raises ConfigurationError when the launch can't be used by this process.
+    A runner is started for a task when none is idle and there are less than `most`, and let go after `idle` seconds
+    without one. A task beyond them waits; its deadline begins when it is sent to PHP. Raises ConfigurationError when the
+    launch can't be used by this process.
     """
 
     backend = "php-runner"
     timeout = LONGEST_DEADLINE
     stops_when_cancelled = True
 
-    def __init__(self, launch: Launch, *, idle: float) -> None:
+    def __init__(self, launch: Launch, *, most: int, idle: float) -> None:
         launch.check_user()
         self._launch = launch
+        self._room = asyncio.Semaphore(most)
         self._idle_seconds = idle
         self._idle: dict[RunnerProcess, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
@@ -47,10 +49,15 @@ class RunnerPool:
 
     async def check(self) -> None:
         """Starts a runner, for the first task. Raises BackendUnavailable, saying why tasks can't be executed."""
-        self._put_back(await self._start())
+        async with self._room:
+            self._put_back(await self._start())
 
     async def execute(self, lease: Lease) -> Outcome:
         """Executes a task. Raises BackendUnavailable when PHP does not start. A cancellation kills the process."""
+        async with self._room:
+            return await self._execute_once(lease)
+
+    async def _execute_once(self, lease: Lease) -> Outcome:
         runner = self._take()
         if runner is not None:
             try:
@@ -94,7 +101,9 @@ class RunnerPool:
         try:
             folder, guard = self._workplace()
         except OSError as error:
-            raise BackendUnavailable(f"can't make a folder for pipes in {tempfile.gettempdir()}: {error}") from error
+            raise BackendUnavailable(
+                f"can't make a folder for pipes in {tempfile.gettempdir()}: {error.strerror}"
+            ) from error
         return await RunnerProcess.start(self._launch, folder / str(next(self._numbers)), guard)
 
     def _workplace(self) -> tuple[Path, Guard]:

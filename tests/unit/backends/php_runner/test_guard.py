@@ -66,4 +66,4 @@ async def test_a_guard_that_was_killed_is_replaced_and_told_again(tmp_path: Path
 
 async def test_a_guard_that_was_never_needed_ends_at_once(tmp_path: Path) -> None:
     async with asyncio.timeout(5):
-        await Guard(tmp_path).close()
+        await Guard(tmp_path / "pipes").close()

@@ -1,0 +1,3 @@
+<?php
+
+final class PhutilMissingSymbolException extends Exception {}

@@ -1,0 +1,3 @@
+<?php
+
+// Only looked at for when it was changed.
