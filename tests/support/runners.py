@@ -13,7 +13,7 @@ from gorge_worker.backends.php_runner.launching import Launch
 from gorge_worker.backends.php_runner.pool import RunnerPool
 from gorge_worker.model import Lease, Task
 from support.groups import members
-from support.stand_in import StandIn
+from support.phorge_tree import StandIn
 
 
 class Runners:

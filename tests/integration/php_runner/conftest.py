@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.stand_in import StandIn
+from support.phorge_tree import StandIn
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 from support.groups import members
+from support.phorge_tree import StandIn
 from support.runners import printed, runners, task
-from support.stand_in import StandIn
 from support.waiting import until
 
 from gorge_worker.backends.php_runner import pipes

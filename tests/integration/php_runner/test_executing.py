@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
+from support.phorge_tree import StandIn
 from support.runners import leased, printed, runners, task, told
-from support.stand_in import StandIn
 
 from gorge_worker.backends.php_runner.output import KEPT
 from gorge_worker.model import NewTask, Outcome, Task, Verdict

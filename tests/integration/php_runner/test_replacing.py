@@ -10,8 +10,8 @@ from shutil import copytree
 import pytest
 from structlog.testing import capture_logs
 from support import mariadb
+from support.phorge_tree import StandIn
 from support.runners import Runners, runners, task
-from support.stand_in import StandIn
 from support.waiting import until
 
 from gorge_worker.errors import BackendUnavailable

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
+from support.phorge_tree import StandIn
 from support.runners import runners, task
-from support.stand_in import StandIn
 
 from gorge_worker.backends.php_runner import process
 from gorge_worker.errors import BackendUnavailable

@@ -25,8 +25,8 @@ class RunnerPool:
     """The handler of what PHP executes in processes of the worker's own.
 
     A runner is started for a task when none is idle and there are less than `most`, and let go after `idle` seconds
-    without one. A task beyond them waits; its deadline begins when it is sent to PHP. Raises ConfigurationError when the
-    launch can't be used by this process.
+    without one. A task beyond them waits; its deadline begins when it is sent to PHP. Raises ConfigurationError when
+    the launch can't be used by this process.
     """
 
     backend = "php-runner"

@@ -42,7 +42,7 @@ final class StandInWorker extends PhabricatorWorker {
       'user' => posix_geteuid(),
       'groups' => posix_getgroups(),
       'folder' => getcwd(),
-      'stdin' => stream_get_contents(STDIN),
+      'stdin' => defined('STDIN') ? stream_get_contents(STDIN) : null,
     );
     file_put_contents($data['file'], json_encode($told));
   }
@@ -50,8 +50,10 @@ final class StandInWorker extends PhabricatorWorker {
   private function doPrint(array $data) {
     for ($line = 0; $line < $data['lines']; $line++) {
       echo str_repeat('o', 1023)."\n";
-      fwrite(STDOUT, "to STDOUT\n");
-      fwrite(STDERR, "to STDERR\n");
+      if (defined('STDOUT')) {
+        fwrite(STDOUT, "to STDOUT\n");
+        fwrite(STDERR, "to STDERR\n");
+      }
     }
     file_put_contents('php://stdout', "{\"id\":1,\"result\":\"failure\"}\n");
   }
@@ -135,6 +137,11 @@ final class StandInWorker extends PhabricatorWorker {
 
   private function doQueueNoText() {
     $this->queueTask('NextWorker', array('key' => "\xff"));
+  }
+
+  private function doQueueHalf() {
+    $this->queueTask('NextWorker', array());
+    $this->queueTask(str_repeat('x', 65), array());
   }
 
   private function doTakeMemory(array $data) {
