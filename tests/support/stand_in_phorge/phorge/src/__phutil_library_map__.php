@@ -1,0 +1,3 @@
+<?php
+
+return StandInLibraries::scan(__DIR__);

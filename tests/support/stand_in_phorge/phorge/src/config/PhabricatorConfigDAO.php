@@ -1,0 +1,9 @@
+<?php
+
+abstract class PhabricatorConfigDAO extends LiskDAO {
+
+  protected function getApplicationName() {
+    return 'config';
+  }
+
+}

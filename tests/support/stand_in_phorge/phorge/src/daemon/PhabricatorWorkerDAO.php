@@ -1,0 +1,9 @@
+<?php
+
+abstract class PhabricatorWorkerDAO extends LiskDAO {
+
+  protected function getApplicationName() {
+    return 'worker';
+  }
+
+}

@@ -1,0 +1,3 @@
+<?php
+
+final class LiskEphemeralObjectException extends Exception {}

@@ -1,0 +1,9 @@
+<?php
+
+final class PhabricatorTime extends Phobject {
+
+  public static function getNow() {
+    return time();
+  }
+
+}

@@ -1,0 +1,9 @@
+<?php
+
+final class StandInSucceedWorker extends StandInWorker {
+
+  protected function doWork() {
+    $this->note();
+  }
+
+}
