@@ -10,8 +10,7 @@ final class StandInChildWorker extends StandInWorker {
 
   const SCRIPT = <<<'SH'
 exec >"$1"
-echo "pid $$"
-for one in /proc/$$/fd/*; do echo "fd ${one##*/} $(readlink "$one")"; done
+ls -l /proc/$$/fd
 echo
 cat /proc/$$/environ
 SH;
@@ -26,13 +25,9 @@ SH;
 
     list($lines, $environment) = explode("\n\n", file_get_contents($report), 2);
     unlink($report);
-    $descriptors = array();
-    foreach (explode("\n", $lines) as $line) {
-      $words = explode(' ', $line, 3);
-      if ($words[0] === 'fd') {
-        $descriptors[$words[1]] = idx($words, 2);
-      }
-    }
+    $matches = null;
+    preg_match_all('/ (\d+) -> (.+)$/m', $lines, $matches);
+    $descriptors = array_combine($matches[1], $matches[2]);
 
     $pid = null;
     if ($this->getOption('how', 'foreground') === 'background') {
@@ -41,7 +36,7 @@ SH;
     $this->note(
       array(
         'child' => $pid,
-        'descriptors' => $descriptors,
+        'descriptors' => (object)$descriptors,
         'environment' => explode("\0", rtrim($environment, "\0")),
       ));
     if ($this->getOption('hangs')) {

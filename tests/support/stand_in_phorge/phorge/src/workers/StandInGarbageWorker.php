@@ -16,14 +16,18 @@ final class StandInGarbageWorker extends StandInWorker {
       return;
     }
     foreach (scandir('/proc/self/fd') as $number) {
-      $path = "/proc/self/fd/{$number}";
-      if ((int)$number > 2 && @filetype((string)@readlink($path)) === 'fifo') {
-        $handle = @fopen("php://fd/{$number}", 'ab');
-        if ($handle) {
-          @fwrite($handle, "garbage\n");
-        }
+      if ((int)$number > 2 && $this->isPipe("/proc/self/fd/{$number}")) {
+        $handle = fopen("php://fd/{$number}", 'ab');
+        // One of them is there to be read, and refuses.
+        @fwrite($handle, "garbage\n");
       }
     }
+  }
+
+  private function isPipe($path) {
+    // The listing has a descriptor of its own, which is gone by now.
+    $stat = @stat($path);
+    return ($stat && ($stat['mode'] & 0170000) === 0010000);
   }
 
 }

@@ -1,8 +1,11 @@
 <?php
 
 /**
- * Data: "how" (sleep, busy, stubborn: ignores SIGTERM, polite: ends at SIGTERM),
- * "seconds" at most, "release": a file that ends it.
+ * Data: "how", "seconds" at most, "release": a file that ends it.
+ *
+ * As in Phorge's scripts SIGTERM waits for somebody to ask for it, so that only
+ * "polite" ends by it, "sleep" and "busy" do not notice, and "stubborn" has it
+ * ignored.
  */
 final class StandInHangWorker extends StandInWorker {
 
