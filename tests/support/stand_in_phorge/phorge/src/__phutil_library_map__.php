@@ -1,3 +1,0 @@
-<?php
-
-return StandInLibraries::scan(__DIR__);

@@ -1,9 +1,0 @@
-<?php
-
-abstract class PhabricatorConfigDAO extends LiskDAO {
-
-  protected function getApplicationName() {
-    return 'config';
-  }
-
-}

@@ -1,9 +1,0 @@
-<?php
-
-final class PhabricatorConfigTransaction extends PhabricatorConfigDAO {
-
-  public function getTableName() {
-    return 'config_transaction';
-  }
-
-}

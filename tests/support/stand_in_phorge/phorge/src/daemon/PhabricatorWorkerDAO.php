@@ -1,9 +1,0 @@
-<?php
-
-abstract class PhabricatorWorkerDAO extends LiskDAO {
-
-  protected function getApplicationName() {
-    return 'worker';
-  }
-
-}

@@ -1,3 +1,0 @@
-<?php
-
-final class AphrontConnectionLostQueryException extends AphrontQueryException {}

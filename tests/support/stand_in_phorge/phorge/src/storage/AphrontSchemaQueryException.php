@@ -1,3 +1,0 @@
-<?php
-
-final class AphrontSchemaQueryException extends AphrontQueryException {}

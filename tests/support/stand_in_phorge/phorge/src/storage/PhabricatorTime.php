@@ -1,9 +1,0 @@
-<?php
-
-final class PhabricatorTime extends Phobject {
-
-  public static function getNow() {
-    return time();
-  }
-
-}

@@ -1,9 +1,0 @@
-<?php
-
-final class StandInSucceedWorker extends StandInWorker {
-
-  protected function doWork() {
-    $this->note();
-  }
-
-}
