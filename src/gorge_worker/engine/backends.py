@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 from gorge_worker.engine.breaker import Breaker
@@ -23,6 +24,11 @@ class Backends:
     def wait(self, now: float) -> float:
         """Seconds until any class can be executed: 0 when one can be now."""
         return min((self.wait_for(handler, now) for handler in self._handlers.values()), default=0.0)
+
+    def until_more(self, now: float) -> float:
+        """Seconds until some class can be executed that can't be now; infinity when none is waited for."""
+        waits = (self.wait_for(handler, now) for handler in self._handlers.values())
+        return min((wait for wait in waits if wait > 0), default=math.inf)
 
     def only_probes(self) -> bool:
         """Whether every class needs a backend that is paused: one task at a time is enough to try it."""

@@ -108,7 +108,9 @@ class Leasing:
     async def _once(self) -> float:
         """One lease call; returns how many seconds to wait before the next."""
         loop = asyncio.get_running_loop()
-        began, wait = loop.time(), self._queue.features.long_poll
+        began = loop.time()
+        # A call that leaves out a paused backend's classes must not wait beyond its pause.
+        wait = min(self._queue.features.long_poll, self._backends.until_more(began))
         self._call = asyncio.create_task(self._queue.lease(self._request(wait)))
         try:
             leased = await self._call

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import random
 
 from support.memory_queue import FakeHandler
@@ -53,6 +54,14 @@ def test_when_all_are_paused_there_is_a_wait_and_then_only_a_probe() -> None:
     assert made.wait(wait) == 0
     assert made.only_probes()
     assert made.lease_filter(wait) == ClassFilter(("A",))
+
+
+def test_the_end_of_a_pause_is_known_while_other_classes_are_leased() -> None:
+    made = paused(backends(A=DELEGATED, B=NATIVE))
+    pause = made.until_more(0.0)
+    assert 0 < pause <= 1
+    assert made.until_more(pause) == math.inf
+    assert backends(A=DELEGATED).until_more(0.0) == math.inf
 
 
 def test_a_fallback_leases_any_class() -> None:

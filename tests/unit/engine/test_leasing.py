@@ -121,6 +121,26 @@ async def test_a_long_poll_replaces_the_pauses() -> None:
         assert len(bench.queue.accepted) == 1
 
 
+async def test_a_long_poll_for_other_classes_ends_when_a_paused_backend_may_be_tried_again() -> None:
+    down = True
+
+    async def execute(_lease: Lease) -> Outcome:
+        if down:
+            raise BackendUnavailable("down")
+        return Outcome.success()
+
+    handlers = {"A": FakeHandler(execute, backend="php"), "B": FakeHandler()}
+    async with Bench(handlers, features=Features(long_poll=25.0, class_filter=True)) as bench:
+        for _ in range(4):
+            bench.queue.add("A")
+        bench.start()
+        await asyncio.sleep(0.5)
+        down = False
+        fresh = bench.queue.add("A")
+        await asyncio.sleep(1)
+        assert bench.queue.verdicts(fresh) == ["success"]
+
+
 async def test_a_queue_that_does_not_hold_its_long_poll_is_polled_with_pauses() -> None:
     async with Bench(features=Features(long_poll=25.0), idle_timeout=0.0) as bench:
         bench.queue.scripted_leases = [Leased() for _ in range(1000)]

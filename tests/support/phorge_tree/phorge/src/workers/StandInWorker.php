@@ -97,6 +97,13 @@ final class StandInWorker extends PhabricatorWorker {
     $this->doHang();
   }
 
+  private function doWait(array $data) {
+    while (!file_exists($data['until'])) {
+      usleep(20000);
+      clearstatcache();
+    }
+  }
+
   private function doHang() {
     while (true) {
       sleep(1);
