@@ -99,6 +99,9 @@ def installed(given: Given) -> Iterator[Phorge]:
         phorge = Phorge(root, databases, web, mail, http, accounts={})
         made = phorge.script("people", accounts={ADMIN: {"admin": True}, BOT: {"bot": True}, READER: {"admin": False}})
         phorge.accounts |= {name: Account(**account) for name, account in made.items()}
+        for name in phorge.accounts:
+            # With a user's first call Phorge makes a picture of him, and queues tasks that no test expects.
+            phorge.call("user.whoami", by=name)
         phorge.script("webhook", name=ADMIN, uri=http.url(WEBHOOK))
         yield phorge
 
