@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,8 +12,13 @@ from typing import Any
 import pytest
 from support import mariadb
 from support.phorge_tree import StandIn
-from support.php_server import STRANGER, PhpServer, served
+from support.php_server import STRANGER, TOKEN, PhpServer, served
 
+from gorge_worker.backends.conduit import ConduitBackend
+from gorge_worker.clock import SystemClock
+from gorge_worker.errors import BackendUnavailable
+from gorge_worker.http_client import HttpClient
+from gorge_worker.model import Lease, Outcome, Task
 from gorge_worker.queues.mysql.schema import CREATE
 
 pytestmark = [pytest.mark.needs("php", "mariadbd", "mariadb-install-db"), pytest.mark.limit(40)]
@@ -230,3 +236,42 @@ async def test_a_class_that_does_not_exist_fails_for_good_in_every_phase(tmp_pat
 async def test_a_call_that_makes_no_sense_is_refused(tmp_path: Path, call: dict[str, Any], code: str) -> None:
     async with method(tmp_path) as one:
         assert await one.server.refusal(**{**one.queue("Nothing"), **call}) == code
+
+
+@asynccontextmanager
+async def backend(server: PhpServer, token: str = TOKEN) -> AsyncIterator[ConduitBackend]:
+    http = HttpClient(server.url, headers={}, connections=2)
+    try:
+        yield ConduitBackend(http, token=token, encoding="form", timeout=None, clock=SystemClock())
+    finally:
+        await http.close()
+
+
+def leased(called: dict[str, Any], **fields: Any) -> Lease:
+    """The lease of a task that was queued."""
+    task = Task(id=called["taskID"], task_class=called["taskClass"], data="forged", **fields)
+    return Lease(task=task, owner=called["leaseOwner"], expires=int(time.time()) + 300, ends_at=1e9)
+
+
+async def test_the_workers_own_backend_has_tasks_executed_within_their_classs_time(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with method(tmp_path) as one, backend(one.server) as conduit:
+        await conduit.check()
+        followed = await conduit.execute(leased(one.queue("Queue", log=str(log)), object_phid="PHID-OBJ-1"))
+        hung = await conduit.execute(leased(one.queue("Hang", task_class="SlowWorker")))
+    assert [task.task_class for task in followed.followups] == ["NextWorker", "OtherWorker", "LastWorker"]
+    assert len(log.read_text().split()) == 1
+    assert hung == Outcome.temporary_failure("time-out: not finished within 1 s, PHP may still be executing it")
+
+
+async def test_the_workers_own_backend_says_what_is_missing(tmp_path: Path) -> None:
+    async with method(tmp_path) as one:
+        for token, reason in ((STRANGER, "ERR-WORKER-AUTH"), ("wrong", "ERR-INVALID-AUTH")):
+            async with backend(one.server, token) as conduit:
+                with pytest.raises(BackendUnavailable, match=reason):
+                    await conduit.check()
+        for file in (one.phorge.root / "src" / "extensions").glob("*.php"):
+            file.unlink()
+        async with backend(one.server) as conduit:
+            with pytest.raises(BackendUnavailable, match="install it with `gorge-worker phorge install`"):
+                await conduit.execute(leased(one.queue("Nothing")))

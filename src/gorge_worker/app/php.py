@@ -82,7 +82,8 @@ async def _open_conduit(settings: Settings, clock: Clock) -> AsyncIterator[Php]:
         clock=clock,
     )
     try:
-        yield Php(conduit, DELEGATED_CLASSES)
+        async with _tried_out(conduit.backend, conduit.check):
+            yield Php(conduit, DELEGATED_CLASSES)
     finally:
         await http.close()
 

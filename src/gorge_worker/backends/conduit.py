@@ -1,24 +1,27 @@
-"""The client of Conduit's `worker.execute` (contract: conduit.md)."""
+"""The backend behind Conduit's `worker.execute` (contract: conduit.md)."""
 
 from __future__ import annotations
 
-from gorge_worker.backends.conduit_answer import read_answer
-from gorge_worker.backends.conduit_request import Encoding, encode_request
+import asyncio
+
+from gorge_worker.backends.conduit_answer import UndeclaredParameters
+from gorge_worker.backends.conduit_calls import ConduitCalls
+from gorge_worker.backends.conduit_capabilities import Capabilities
+from gorge_worker.backends.conduit_dialect import SEED, Dialect
+from gorge_worker.backends.conduit_preparing import Preparations
+from gorge_worker.backends.conduit_request import Encoding
+from gorge_worker.backends.deadlines import DEFAULT_DEADLINE, LONGEST_DEADLINE
 from gorge_worker.clock import Clock
 from gorge_worker.errors import BackendUnavailable
-from gorge_worker.http_client import HttpClient, NoAnswer, NotSent
+from gorge_worker.http_client import HttpClient
 from gorge_worker.model import Lease, Outcome, Task
-
-PATH = "/api/worker.execute"
-MAX_ANSWER = 16 << 20
-"""Bytes; a longer answer is not read, and what became of its task counts as unknown."""
 
 
 class ConduitBackend:
     """The handler of what Phorge, or a gateway before it, executes.
 
     `http` is a client of CONDUIT_URL, which the caller closes; `token` is CONDUIT_TOKEN, empty for none; `timeout` is
-    CONDUIT_TIMEOUT_SEC, None for the engine's default.
+    CONDUIT_TIMEOUT_SEC, None for what each class asks for.
     """
 
     backend = "conduit"
@@ -27,29 +30,50 @@ class ConduitBackend:
     def __init__(
         self, http: HttpClient, *, token: str, encoding: Encoding, timeout: float | None, clock: Clock
     ) -> None:
-        self.timeout = timeout
-        self._http = http
-        self._token = token
-        self._encoding = encoding
-        self._clock = clock
+        self.timeout = LONGEST_DEADLINE if timeout is None else timeout
+        self._asks_classes = timeout is None
+        self._calls = ConduitCalls(http, token=token, encoding=encoding, clock=clock)
+        self._capabilities = Capabilities(self._calls, clock)
+        self._preparations = Preparations(self._calls, clock)
 
     def retry_wait(self, _task: Task) -> None:
         """The queue's own: only PHP knows the class's, and it has not answered."""
+
+    async def check(self) -> None:
+        """Raises BackendUnavailable, saying why tasks can't be executed."""
+        await self._capabilities.dialect()
 
     async def execute(self, lease: Lease) -> Outcome:
         """Executes a task in PHP, and says what it came to.
 
         Raises BackendUnavailable when nothing was executed and any other task would fare the same, LeaseLost when PHP
-        says that the task is not this worker's. An outcome that can't be known is a temporary failure: PHP goes on
-        after a broken connection.
+        says that the task is not this worker's.
         """
-        request = encode_request(lease.task, token=self._token, encoding=self._encoding)
         try:
-            answer = await self._http.request(
-                "POST", PATH, body=request.body, headers=request.headers, timeout=None, max_answer=MAX_ANSWER
+            dialect = await self._capabilities.dialect()
+            try:
+                return await self._execute(lease, dialect)
+            except UndeclaredParameters:
+                self._capabilities.learn(SEED)
+                return await self._execute(lease, SEED)
+        except UndeclaredParameters as refused:
+            raise BackendUnavailable(f"{refused} (worker.execute at CONDUIT_URL takes not even a task)") from refused
+        except BackendUnavailable:
+            self._capabilities.forget()
+            raise
+
+    async def _execute(self, lease: Lease, dialect: Dialect) -> Outcome:
+        seconds = DEFAULT_DEADLINE
+        if self._asks_classes and dialect.versioned:
+            prepared = await self._preparations.deadline(lease)
+            if isinstance(prepared, Outcome):
+                return prepared
+            seconds = prepared
+        try:
+            async with asyncio.timeout(seconds if self._asks_classes else None):
+                answer = await self._calls.call(dialect.parameters(lease, "execute"))
+        except TimeoutError:
+            return Outcome.temporary_failure(
+                f"time-out: not finished within {seconds:g} s, PHP may still be executing it"
             )
-        except NotSent as error:
-            raise BackendUnavailable(str(error)) from error
-        except NoAnswer as error:
-            return Outcome.temporary_failure(f"outcome unknown: {error}")
-        return read_answer(answer, token=self._token, wall=self._clock.wall())
+        return answer.outcome(self._calls.token)

@@ -1,9 +1,12 @@
-"""What an answer of Conduit says about the task (contract: conduit.md, "Answer")."""
+"""What an answer of Conduit says (contract: conduit.md, "Answer")."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from gorge_worker.backends.conduit_dialect import undeclared_parameters
 from gorge_worker.backends.execution_result import outcome_of_result
 from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.excerpt import excerpt
@@ -28,15 +31,39 @@ _UNKNOWN = frozenset({502, 504})
 _REFUSED = frozenset({"ERR-INVALID-AUTH", "ERR-INVALID-SESSION", "ERR-WORKER-AUTH"})
 _LEASE_LOST = frozenset({"ERR-WORKER-CONTEXT", "ERR-WORKER-LEASE"})
 _BAD_CALL = "ERR-CONDUIT-CALL"
-_NOT_CALLED = ("does not exist", "does not define")
-"""Phorge's words for a method, or for parameters, that it does not have: it says both under one code."""
+_NO_METHOD = "does not exist"
+_INSTALL = "install it with `gorge-worker phorge install` on the host of that Phorge, and reload PHP there"
 
 
-def read_answer(answer: HttpAnswer, *, token: str, wall: float) -> Outcome:
-    """The outcome that an answer stands for. `wall` is now, in epoch seconds; `token` is kept out of every message.
+class UndeclaredParameters(Exception):
+    """The method does not define parameters that it was called with: nothing was executed. `names` may be empty."""
+
+    def __init__(self, reason: str, names: frozenset[str]) -> None:
+        super().__init__(reason)
+        self.names = names
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A `result`; or an `error`, code and words; or, where nobody knows what became of the call, why (`unknown`)."""
+
+    result: Any = None
+    error: str = ""
+    unknown: str = ""
+
+    def outcome(self, token: str) -> Outcome:
+        """What an execution with this answer came to. `token` is kept out of its reason."""
+        if self.unknown:
+            return Outcome.temporary_failure(f"outcome unknown: {self.unknown}")
+        if self.error:
+            return Outcome.temporary_failure(self.error)
+        return outcome_of_result(self.result, hide=token)
+
+
+def read_answer(answer: HttpAnswer, *, token: str, wall: float) -> Answer:
+    """Reads an answer. `wall` is now, in epoch seconds; `token` is kept out of every message.
 
     Raises BackendUnavailable when nothing was executed and any other task would fare the same, LeaseLost when PHP
-    says that the task is not this worker's.
+    says that the task is not this worker's, UndeclaredParameters when it was called with more than it knows.
     """
     status = answer.status
     wait = retry_after(answer.headers, wall)
@@ -44,12 +71,10 @@ def read_answer(answer: HttpAnswer, *, token: str, wall: float) -> Outcome:
         raise BackendUnavailable(f"HTTP {status}, {advice}: {_quoted(answer.body, token)}", wait)
     envelope = None if status in _UNKNOWN else _envelope(answer.body)
     if envelope is not None and (code := envelope.get("error_code")):
-        return _error(
-            excerpt(str(code), 60, hide=token), excerpt(str(envelope.get("error_info") or ""), hide=token), wait
-        )
+        return _error(str(code), str(envelope.get("error_info") or ""), token, wait)
     if envelope is None or status not in _SUCCESS:
-        return Outcome.temporary_failure(f"outcome unknown: HTTP {status}, {_quoted(answer.body, token)}")
-    return outcome_of_result(envelope.get("result"), hide=token)
+        return Answer(unknown=f"HTTP {status}, {_quoted(answer.body, token)}")
+    return Answer(envelope.get("result"))
 
 
 def _nothing_executed(status: int) -> str | None:
@@ -64,15 +89,18 @@ def _envelope(body: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) and ("result" in value or "error_code" in value) else None
 
 
-def _error(code: str, info: str, wait: float | None) -> Outcome:
+def _error(full_code: str, full_info: str, token: str, wait: float | None) -> Answer:
+    code, info = excerpt(full_code, 60, hide=token), excerpt(full_info, hide=token)
     reason = f"{code}: {info}" if info else code
     if code in _REFUSED:
         raise BackendUnavailable(f"{reason} (check CONDUIT_TOKEN and what its account may do)", wait)
-    if code == _BAD_CALL and any(words in info for words in _NOT_CALLED):
-        raise BackendUnavailable(f"{reason} (check that worker.execute is installed at CONDUIT_URL)", wait)
+    if code == _BAD_CALL and (names := undeclared_parameters(full_info)) is not None:
+        raise UndeclaredParameters(reason, names)
+    if code == _BAD_CALL and _NO_METHOD in info:
+        raise BackendUnavailable(f"{reason} ({_INSTALL})", wait)
     if code in _LEASE_LOST:
         raise LeaseLost(reason)
-    return Outcome.temporary_failure(reason)
+    return Answer(error=reason)
 
 
 def _quoted(body: bytes, token: str) -> str:

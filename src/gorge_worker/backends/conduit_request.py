@@ -1,4 +1,4 @@
-"""How a task is put into a Conduit call."""
+"""How parameters are put into a Conduit call."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any, Literal
 
 import msgspec
 from yarl import URL
-
-from gorge_worker.model import Task
 
 Encoding = Literal["form", "json"]
 """`form` is all that Phorge itself accepts; `json` is for gateways that want it."""
@@ -21,10 +19,9 @@ class ConduitRequest(msgspec.Struct, frozen=True):
     body: bytes
 
 
-def encode_request(task: Task, *, token: str, encoding: Encoding) -> ConduitRequest:
-    """The call for a task. Its data goes out as the text that it is, never decoded."""
-    # An unmodified Phorge refuses parameters that a method does not declare: these three every version knows.
-    params: dict[str, Any] = {"taskID": task.id, "taskClass": task.task_class, "data": task.data}
+def encode_request(parameters: Mapping[str, Any], *, token: str, encoding: Encoding) -> ConduitRequest:
+    """The call with these parameters."""
+    params = dict(parameters)
     headers = {"Content-Type": _CONTENT_TYPES[encoding]}
     if token:
         params["__conduit__"] = {"token": token}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from gorge_worker.backends.conduit_answer import read_answer
+from gorge_worker.backends.conduit_answer import UndeclaredParameters, read_answer
 from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.http_client import HttpAnswer
 from gorge_worker.model import Outcome, Verdict
@@ -20,7 +20,8 @@ WALL = 1_785_585_600.0
 def read(body: bytes | str, status: int = 200, **headers: str) -> Outcome:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     raw = body.encode() if isinstance(body, str) else body
-    return read_answer(HttpAnswer(status, CIMultiDictProxy(CIMultiDict(named)), raw), token=TOKEN, wall=WALL)
+    answer = HttpAnswer(status, CIMultiDictProxy(CIMultiDict(named)), raw)
+    return read_answer(answer, token=TOKEN, wall=WALL).outcome(TOKEN)
 
 
 def envelope(result: Any = None, code: Any = None, info: Any = None) -> str:
@@ -93,12 +94,18 @@ def test_an_empty_error_code_is_none() -> None:
         ("ERR-INVALID-SESSION", None),
         ("ERR-WORKER-AUTH", "not an allowed caller"),
         ("ERR-CONDUIT-CALL", 'Conduit API method "worker.execute" does not exist.'),
-        ("ERR-CONDUIT-CALL", "API Method \"worker.execute\" does not define these parameters: 'taskID'."),
     ],
 )
 def test_a_call_that_every_task_would_see_refused_is_the_backends_fault(code: str, info: str | None) -> None:
     with pytest.raises(BackendUnavailable, match=code):
         read(envelope(code=code, info=info))
+
+
+def test_parameters_that_are_not_defined_are_named() -> None:
+    info = f"API Method \"worker.execute\" does not define these parameters: '{'x' * 200}', 'phase'."
+    with pytest.raises(UndeclaredParameters) as caught:
+        read(envelope(code="ERR-CONDUIT-CALL", info=info))
+    assert caught.value.names == {"x" * 200, "phase"}
 
 
 def test_another_error_of_the_call_is_the_tasks_own() -> None:
@@ -169,7 +176,7 @@ def test_no_answer_can_break_it(body: bytes, status: int) -> None:
     told = ""
     try:
         told = read(body, status).reason
-    except BackendUnavailable as error:
+    except (BackendUnavailable, UndeclaredParameters) as error:
         told = str(error)
     assert told.isprintable()
     assert len(told) < 700

@@ -7,14 +7,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gorge_worker.backends.conduit_dialect import SEED
 from gorge_worker.backends.conduit_request import Encoding, encode_request
-from gorge_worker.model import Task
+from gorge_worker.model import Lease, Task
 
+CALL = {"taskID": 7, "taskClass": "A"}
 ENCODINGS: list[Encoding] = ["form", "json"]
 
 
 def params(task: Task, encoding: Encoding, token: str = "") -> dict[str, object]:
-    body = encode_request(task, token=token, encoding=encoding).body
+    body = encode_request(
+        SEED.parameters(Lease(task=task, owner="o", expires=1, ends_at=1.0), "execute"), token=token, encoding=encoding
+    ).body
     if encoding == "form":
         fields = parse_qsl(body.decode("ascii"), keep_blank_values=True, strict_parsing=True)
         assert [name for name, _ in fields] == ["params", "output"]
@@ -46,17 +50,16 @@ def test_data_survives_character_by_character(encoding: Encoding, data: str) -> 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_the_token_goes_into_the_header_that_a_gateway_checks_too(encoding: Encoding) -> None:
-    request = encode_request(Task(id=7, task_class="A"), token="api-abc", encoding=encoding)
+    request = encode_request(CALL, token="api-abc", encoding=encoding)
     assert request.headers["X-Service-Token"] == "api-abc"
 
 
 @pytest.mark.parametrize(("encoding", "sent"), [("form", None), ("json", True)])
 def test_without_a_token_only_json_says_so(encoding: Encoding, sent: object) -> None:
     assert params(Task(id=7, task_class="A"), encoding).get("__conduit__") is sent
-    assert "X-Service-Token" not in encode_request(Task(id=7, task_class="A"), token="", encoding=encoding).headers
+    assert "X-Service-Token" not in encode_request(CALL, token="", encoding=encoding).headers
 
 
 def test_the_content_type_tells_the_encoding() -> None:
-    task = Task(id=7, task_class="A")
-    types = [encode_request(task, token="", encoding=encoding).headers["Content-Type"] for encoding in ENCODINGS]
+    types = [encode_request(CALL, token="", encoding=encoding).headers["Content-Type"] for encoding in ENCODINGS]
     assert types == ["application/x-www-form-urlencoded", "application/json"]

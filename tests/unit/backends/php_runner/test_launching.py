@@ -51,9 +51,7 @@ def test_the_command_names_all_that_the_runner_needs(tmp_path: Path, php: Path) 
 
 def test_a_missing_php_is_named_with_what_to_do(tmp_path: Path) -> None:
     launch = Launch(root=checkout(tmp_path), php="php-of-nobody")
-    with pytest.raises(
-        BackendUnavailable, match=r"^PHP_BINARY=php-of-nobody: there is no such command"
-    ):
+    with pytest.raises(BackendUnavailable, match=r"^PHP_BINARY=php-of-nobody: there is no such command"):
         launch.command(tmp_path, tmp_path)
 
 
