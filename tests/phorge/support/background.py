@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -19,8 +20,8 @@ DEATH_SIGNAL = 1
 
 
 class Background:
-    """`with Background(...)`: started at once, told to end by SIGTERM at the end, killed with its children if it does
-    not. It has a session of its own, so that nothing else is hit.
+    """`with Background(...)`: started at once, told to end by SIGTERM at the end. What does not end, and what it leaves
+    behind, is killed. It has a session of its own, so that nothing else is hit.
     """
 
     def __init__(
@@ -76,9 +77,12 @@ class Background:
         try:
             return self.process.wait(ENDS_WITHIN)
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
             raise AssertionError(f"{self.log.name} did not end:\n{self.text[-3000:]}") from None
+        finally:
+            # The workers of `php -S` do not end with it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
     def __enter__(self) -> Self:
         return self
