@@ -157,6 +157,13 @@ async def test_what_proves_that_nothing_works_executes_nothing_and_is_not_rememb
         assert await client.execute(LEASE) == Outcome.success()
 
 
+@pytest.mark.parametrize("code", ["ERR-WORKER-LEASE", "ERR-WORKER-CONTEXT"])
+async def test_who_looks_for_the_questions_lease_is_of_version_1(code: str) -> None:
+    async with Conduit.version_1(capabilities=envelope(code=code, info="no")) as conduit, backend(conduit) as client:
+        await client.execute(LEASE)
+        assert [call["phase"] for call in conduit.calls] == ["capabilities", "prepare", "execute"]
+
+
 async def test_parameters_that_are_refused_later_are_left_out_from_then_on() -> None:
     async with Conduit.version_1() as conduit, backend(conduit) as client:
         await client.execute(LEASE)

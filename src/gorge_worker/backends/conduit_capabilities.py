@@ -8,8 +8,9 @@ import structlog
 
 from gorge_worker.backends.conduit_answer import UndeclaredParameters
 from gorge_worker.backends.conduit_calls import ConduitCalls
-from gorge_worker.backends.conduit_dialect import PROBE, SEED, Dialect, dialect_of_result, dialect_without
+from gorge_worker.backends.conduit_dialect import PROBE, SEED, VERSION_1, Dialect, dialect_of_result, dialect_without
 from gorge_worker.clock import Clock
+from gorge_worker.errors import LeaseLost
 
 PROBE_TIMEOUT = 10.0
 """Seconds for a call that executes nothing."""
@@ -53,6 +54,9 @@ class Capabilities:
             answer = await self._calls.call(PROBE, PROBE_TIMEOUT)
         except UndeclaredParameters as refused:
             return self._remember(dialect_without(refused.names), ASK_AGAIN)
+        except LeaseLost:
+            # No such lease, indeed: only version 1 looks.
+            return self._remember(VERSION_1, ASK_AGAIN)
         if answer.unknown:
             _log.warning("worker.execute does not say what it can do", reason=answer.unknown)
             return self._remember(SEED, ASK_AGAIN_SOON)
