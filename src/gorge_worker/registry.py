@@ -31,6 +31,11 @@ class Handler(Protocol):
         """
         ...
 
+    @property
+    def waiting(self) -> int:
+        """How many executions have not begun, since others occupy what they need (a PHP process)."""
+        ...
+
     def retry_wait(self, task: Task) -> int | None:
         """Seconds to wait after a failure that `execute` could not tell itself, a time-out above all; None for the
         queue's own wait.

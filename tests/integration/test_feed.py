@@ -39,6 +39,7 @@ class Php:
     backend = "conduit"
     timeout = 7.0
     stops_when_cancelled = False
+    waiting = 0
 
     def __init__(self, answer: Outcome | Exception) -> None:
         self.answer = answer

@@ -200,6 +200,7 @@ class FakeHandler:
     ) -> None:
         self.backend, self.timeout, self.stops_when_cancelled = backend, timeout, stops_when_cancelled
         self._execute = execute
+        self.waiting = 0
         self.executed: list[int] = []
         self.running: list[int] = []
         self.peak = 0

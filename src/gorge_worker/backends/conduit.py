@@ -26,6 +26,7 @@ class ConduitBackend:
 
     backend = "conduit"
     stops_when_cancelled = False
+    waiting = 0
 
     def __init__(
         self, http: HttpClient, *, token: str, encoding: Encoding, timeout: float | None, clock: Clock

@@ -30,6 +30,11 @@ class Backends:
         waits = (self.wait_for(handler, now) for handler in self._handlers.values())
         return min((wait for wait in waits if wait > 0), default=math.inf)
 
+    @property
+    def waiting(self) -> int:
+        """How many executions wait inside their handlers."""
+        return sum(handler.waiting for handler in set(self._handlers.values()))
+
     def only_probes(self) -> bool:
         """Whether every class needs a backend that is paused: one task at a time is enough to try it."""
         return all((breaker := self.of(handler)) and breaker.is_open for handler in self._handlers.values())

@@ -91,12 +91,18 @@ class Leasing:
         while not self._stopping:
             # One look at the clock for both decisions: between two looks a pause may end.
             pause = self._backends.wait(asyncio.get_running_loop().time())
-            if pause <= 0 and self._wanted() > 0:
+            if pause <= 0 and self._wanted() > 0 and not self._can_wait():
                 return True
             self._room.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._room.wait(), pause or None)
         return False
+
+    def _can_wait(self) -> bool:
+        """While more tasks wait here for their turn than could be leased nobody is idle, and one larger lease costs the
+        queue less than several small ones.
+        """
+        return self._backends.waiting > self._slots.free
 
     def _wanted(self) -> int:
         """How many tasks there is room for, backends permitting."""

@@ -43,6 +43,7 @@ class FeedHttpHandler:
     """
 
     backend = None
+    waiting = 0
 
     def __init__(self, *, hooks: Collection[str], fallback: Handler | None) -> None:
         self._hooks = frozenset(hooks)

@@ -15,6 +15,7 @@ class NoopHandler:
     backend = None
     timeout = None
     stops_when_cancelled = True
+    waiting = 0
 
     def retry_wait(self, _task: Task) -> None:
         """The queue's own."""

@@ -29,6 +29,7 @@ class PythonHandler(ABC):
     """What handler functions of both kinds have in common: what their exceptions mean, and when they are not called."""
 
     backend = None
+    waiting = 0
     stops_when_cancelled: bool
 
     def __init__(self, marking: Marking, clock: Clock) -> None:

@@ -111,6 +111,28 @@ async def test_follow_ups_end_a_pause_at_once() -> None:
         assert child.executed == [2]
 
 
+async def test_while_more_tasks_wait_for_their_turn_than_slots_are_free_nothing_is_leased() -> None:
+    turns = asyncio.Semaphore(1)
+
+    async def in_turn(_lease: Lease) -> Outcome:
+        handler.waiting += 1
+        async with turns:
+            handler.waiting -= 1
+            await asyncio.sleep(1)
+        return Outcome.success()
+
+    handler = FakeHandler(in_turn)
+    async with Bench(handler, max_workers=8, lease_limit=8) as bench:
+        for _ in range(40):
+            bench.queue.add()
+        bench.start()
+        await asyncio.sleep(41)
+        assert len(bench.queue.accepted) == 40, "one a second, without a gap"
+        sizes = [request.limit for _, request in bench.queue.requests if request.limit]
+        assert sizes[0] == 8
+        assert set(sizes[1:8]) == {4}, "half of the slots at a time"
+
+
 async def test_a_long_poll_replaces_the_pauses() -> None:
     async with Bench(features=Features(long_poll=25.0)) as bench:
         bench.start()

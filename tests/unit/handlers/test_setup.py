@@ -34,6 +34,7 @@ class Php:
     backend = "conduit"
     timeout = None
     stops_when_cancelled = False
+    waiting = 0
 
     def retry_wait(self, task: Task) -> int | None:
         raise AssertionError(task)

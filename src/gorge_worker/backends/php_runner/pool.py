@@ -37,6 +37,7 @@ class RunnerPool:
         launch.check_user()
         self._launch = launch
         self._room = asyncio.Semaphore(most)
+        self.waiting = 0
         self._idle_seconds = idle
         self._idle: dict[RunnerProcess, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
@@ -54,8 +55,15 @@ class RunnerPool:
 
     async def execute(self, lease: Lease) -> Outcome:
         """Executes a task. Raises BackendUnavailable when PHP does not start. A cancellation kills the process."""
-        async with self._room:
+        self.waiting += 1
+        try:
+            await self._room.acquire()
+        finally:
+            self.waiting -= 1
+        try:
             return await self._execute_once(lease)
+        finally:
+            self._room.release()
 
     async def _execute_once(self, lease: Lease) -> Outcome:
         runner = self._take()
