@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from phorge.support.background import Background
 from phorge.support.executing import taskmasters
 from phorge.support.install import Phorge

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.waiting import until
+
 from phorge.support.background import Background
 from phorge.support.install import Phorge
-from support.waiting import until
 
 pytestmark = pytest.mark.limit(120)
 INDEX = ("maniphest_task_fdocument", "maniphest_task_ffield", "maniphest_task_fngrams")

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from support.waiting import until
+
 from phorge.support.background import Background
 from phorge.support.executing import TASKMASTER
 from phorge.support.install import Phorge
-from support.waiting import until
 
 pytestmark = pytest.mark.limit(120)
 DEFAULT_WAIT = 300

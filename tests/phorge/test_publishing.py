@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.waiting import until
+
 from phorge.support.background import Background
 from phorge.support.install import FEED, READER, WEBHOOK, Phorge
-from support.waiting import until
 
 pytestmark = pytest.mark.limit(120)
 ADDRESS = f"{READER}@mail.invalid"
