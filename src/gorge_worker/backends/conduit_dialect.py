@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gorge_worker.backends.task_parameters import context_parameters, task_parameters
 from gorge_worker.model import Lease
 
 VERSION = 1
@@ -41,19 +42,10 @@ class Dialect(msgspec.Struct, frozen=True):
     versioned: bool = False
 
     def parameters(self, lease: Lease, phase: str) -> dict[str, Any]:
-        """Of a call for the task. Its data goes out as the text that it is, never decoded."""
-        task = lease.task
-        seed = {"taskID": task.id, "taskClass": task.task_class, "data": task.data}
-        context = {
-            "failureCount": task.failure_count,
-            "priority": task.priority,
-            "objectPHID": task.object_phid,
-            "containerPHID": task.container_phid,
-            "leaseOwner": lease.owner,
-            "leaseExpires": lease.expires,
-        }
+        """Of a call for the task."""
+        context = context_parameters(lease)
         more = {name: value for name, value in context.items() if name in self.declared and value is not None}
-        return seed | more | ({"executionVersion": VERSION, "phase": phase} if self.versioned else {})
+        return task_parameters(lease) | more | ({"executionVersion": VERSION, "phase": phase} if self.versioned else {})
 
 
 SEED = Dialect()

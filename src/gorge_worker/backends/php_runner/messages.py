@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from gorge_worker.backends.task_parameters import context_parameters, task_parameters
 from gorge_worker.excerpt import excerpt
 from gorge_worker.foreign_json import decode_json
 from gorge_worker.model import Lease
@@ -19,20 +20,8 @@ class Unusable(ValueError):
 
 
 def encode_request(number: int, lease: Lease) -> bytes:
-    """A line that has the task executed. Its data goes out as the text that it is, never decoded."""
-    task = lease.task
-    request = {
-        "id": number,
-        "taskID": task.id,
-        "taskClass": task.task_class,
-        "data": task.data,
-        "failureCount": task.failure_count,
-        "priority": task.priority,
-        "objectPHID": task.object_phid,
-        "containerPHID": task.container_phid,
-        "leaseOwner": lease.owner,
-        "leaseExpires": lease.expires,
-    }
+    """A line that has the task executed."""
+    request = {"id": number, **task_parameters(lease), **context_parameters(lease)}
     return msgspec.json.encode(request) + b"\n"
 
 
