@@ -13,8 +13,8 @@ from support.leases import FixedClock, lease_of
 from support.recording_server import RecordingServer, hang, reply, reset
 from support.waiting import until
 
-from gorge_worker.backends import conduit_calls
-from gorge_worker.backends.conduit import ConduitBackend
+from gorge_worker.backends.conduit import calls
+from gorge_worker.backends.conduit.backend import ConduitBackend
 from gorge_worker.errors import BackendUnavailable
 from gorge_worker.http_client import HttpClient
 from gorge_worker.model import Outcome, Verdict
@@ -80,7 +80,7 @@ async def test_a_broken_connection_leaves_the_outcome_unknown() -> None:
 
 
 async def test_an_answer_beyond_the_limit_leaves_the_outcome_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conduit_calls, "MAX_ANSWER", 1000)
+    monkeypatch.setattr(calls, "MAX_ANSWER", 1000)
     async with RecordingServer(reply(200, SUCCESS + " " * 1000)) as server, client_of(server.url) as client:
         assert (await client.execute(LEASE)).reason.startswith("outcome unknown: an answer of ")
 

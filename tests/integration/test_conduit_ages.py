@@ -13,8 +13,8 @@ from support.leases import FixedClock, lease_of
 from support.recording_server import Reply, hang, reply, reset
 from support.waiting import until
 
-from gorge_worker.backends import conduit_capabilities, conduit_preparing
-from gorge_worker.backends.conduit import ConduitBackend
+from gorge_worker.backends.conduit import capabilities, preparing
+from gorge_worker.backends.conduit.backend import ConduitBackend
 from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.http_client import HttpClient
 from gorge_worker.model import Outcome, Verdict
@@ -118,7 +118,7 @@ async def test_any_other_answer_stands_for_the_first_age(answer: Reply) -> None:
 async def test_an_answer_that_says_nothing_is_asked_for_again_soon(
     answer: Reply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conduit_capabilities, "PROBE_TIMEOUT", 0.1)
+    monkeypatch.setattr(capabilities, "PROBE_TIMEOUT", 0.1)
     async with Conduit(SEED | CONTEXT | VERSIONED, capabilities=answer) as conduit, backend(conduit) as client:
         assert await client.execute(LEASE) == Outcome.success()
         assert conduit.executions == [THREE]
@@ -204,7 +204,7 @@ async def test_a_class_is_prepared_once_an_hour() -> None:
 
 
 async def test_only_so_many_classes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conduit_preparing, "MOST_CLASSES", 3)
+    monkeypatch.setattr(preparing, "MOST_CLASSES", 3)
     async with Conduit.version_1() as conduit, backend(conduit) as client:
         for name in ("A", "B", "C", "D", "D", "C", "A"):
             await client.execute(lease_of(f"{name}Worker"))
@@ -214,7 +214,7 @@ async def test_only_so_many_classes_are_remembered(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("answer", [reply(500), reply(200, "<html>"), reset, hang, envelope(code="ERR-X", info="?")])
 async def test_a_preparation_that_says_nothing_stops_no_task(answer: Reply, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conduit_preparing, "PREPARE_TIMEOUT", 0.1)
+    monkeypatch.setattr(preparing, "PREPARE_TIMEOUT", 0.1)
     async with Conduit.version_1(prepare=answer) as conduit, backend(conduit) as client:
         assert await client.execute(LEASE) == Outcome.success()
         await client.execute(LEASE)

@@ -14,7 +14,7 @@ from support import mariadb
 from support.phorge_tree import StandIn
 from support.php_server import STRANGER, TOKEN, PhpServer, served
 
-from gorge_worker.backends.conduit import ConduitBackend
+from gorge_worker.backends.conduit.backend import ConduitBackend
 from gorge_worker.clock import SystemClock
 from gorge_worker.errors import BackendUnavailable
 from gorge_worker.http_client import HttpClient

@@ -67,7 +67,7 @@ async def _open_runners(settings: Settings, root: Path) -> AsyncIterator[Php]:
 
 @asynccontextmanager
 async def _open_conduit(settings: Settings, clock: Clock) -> AsyncIterator[Php]:
-    from gorge_worker.backends.conduit import ConduitBackend  # noqa: PLC0415 - and the other way round
+    from gorge_worker.backends.conduit.backend import ConduitBackend  # noqa: PLC0415 - and the other way round
     from gorge_worker.http_client import HttpClient  # noqa: PLC0415 - likewise
 
     http = HttpClient(

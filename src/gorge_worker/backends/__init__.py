@@ -1,1 +1,1 @@
-"""What delegating handlers hand tasks to: PHP, over Conduit."""
+"""What executes Phorge's tasks in PHP: over Conduit, or in processes of the worker's own."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from gorge_worker.backends.conduit_answer import UndeclaredParameters
-from gorge_worker.backends.conduit_calls import ConduitCalls
-from gorge_worker.backends.conduit_capabilities import Capabilities
-from gorge_worker.backends.conduit_dialect import SEED, Dialect
-from gorge_worker.backends.conduit_preparing import Preparations
-from gorge_worker.backends.conduit_request import Encoding
+from gorge_worker.backends.conduit.answer import UndeclaredParameters
+from gorge_worker.backends.conduit.calls import ConduitCalls
+from gorge_worker.backends.conduit.capabilities import Capabilities
+from gorge_worker.backends.conduit.dialect import SEED, Dialect
+from gorge_worker.backends.conduit.preparing import Preparations
+from gorge_worker.backends.conduit.request import Encoding
 from gorge_worker.backends.deadlines import DEFAULT_DEADLINE, LONGEST_DEADLINE
 from gorge_worker.clock import Clock
 from gorge_worker.errors import BackendUnavailable

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import asyncio
 
-from gorge_worker.backends.conduit_calls import ConduitCalls
-from gorge_worker.backends.conduit_dialect import VERSION_1
+from gorge_worker.backends.conduit.calls import ConduitCalls
+from gorge_worker.backends.conduit.dialect import VERSION_1
 from gorge_worker.backends.deadlines import DEFAULT_DEADLINE, deadline
 from gorge_worker.backends.execution_result import outcome_of_result
 from gorge_worker.clock import Clock

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gorge_worker.backends.conduit_dialect import SEED
-from gorge_worker.backends.conduit_request import Encoding, encode_request
+from gorge_worker.backends.conduit.dialect import SEED
+from gorge_worker.backends.conduit.request import Encoding, encode_request
 from gorge_worker.model import Lease, Task
 
 CALL = {"taskID": 7, "taskClass": "A"}

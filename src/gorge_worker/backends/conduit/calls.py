@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gorge_worker.backends.conduit_answer import Answer, read_answer
-from gorge_worker.backends.conduit_request import Encoding, encode_request
+from gorge_worker.backends.conduit.answer import Answer, read_answer
+from gorge_worker.backends.conduit.request import Encoding, encode_request
 from gorge_worker.clock import Clock
 from gorge_worker.errors import BackendUnavailable
 from gorge_worker.http_client import HttpClient, NoAnswer, NotSent

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gorge_worker.backends.conduit_dialect import undeclared_parameters
+from gorge_worker.backends.conduit.dialect import undeclared_parameters
 from gorge_worker.backends.execution_result import outcome_of_result
 from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.excerpt import excerpt

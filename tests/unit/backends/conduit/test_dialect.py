@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.leases import lease_of
 
-from gorge_worker.backends.conduit_dialect import (
+from gorge_worker.backends.conduit.dialect import (
     CONTEXT,
     PROBE,
     SEED,

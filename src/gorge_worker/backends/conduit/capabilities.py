@@ -6,9 +6,9 @@ import asyncio
 
 import structlog
 
-from gorge_worker.backends.conduit_answer import UndeclaredParameters
-from gorge_worker.backends.conduit_calls import ConduitCalls
-from gorge_worker.backends.conduit_dialect import PROBE, SEED, VERSION_1, Dialect, dialect_of_result, dialect_without
+from gorge_worker.backends.conduit.answer import UndeclaredParameters
+from gorge_worker.backends.conduit.calls import ConduitCalls
+from gorge_worker.backends.conduit.dialect import PROBE, SEED, VERSION_1, Dialect, dialect_of_result, dialect_without
 from gorge_worker.clock import Clock
 from gorge_worker.errors import LeaseLost
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from gorge_worker.backends.conduit_answer import UndeclaredParameters, read_answer
+from gorge_worker.backends.conduit.answer import UndeclaredParameters, read_answer
 from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.http_client import HttpAnswer
 from gorge_worker.model import Outcome, Verdict
