@@ -177,6 +177,14 @@ async def test_settings_that_can_not_be_used_stop_the_start(
         assert reason in worker.text
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can execute tasks as root")
+async def test_tasks_that_are_executed_as_root_are_warned_of(phorge: StandIn, tmp_path: Path) -> None:
+    async with lab_in(tmp_path) as lab:
+        await lab.queue()
+        worker = await lab.worker(PHORGE_ROOT=str(phorge.root))
+        await worker.logged("PHP executes tasks as root: set RUNNER_USER to Phorge's daemon user (phd.user)")
+
+
 async def test_with_both_backends_set_php_of_its_own_executes(phorge: StandIn, tmp_path: Path) -> None:
     async with lab_in(tmp_path) as lab:
         await lab.queue()

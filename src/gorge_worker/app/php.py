@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -55,6 +56,8 @@ async def _open_runners(settings: Settings, root: Path) -> AsyncIterator[Php]:
         max_tasks=settings.runner_max_tasks,
         max_rss_mb=settings.runner_max_rss_mb,
     )
+    if os.geteuid() == 0 and not settings.runner_user:
+        _log.warning("PHP executes tasks as root: set RUNNER_USER to Phorge's daemon user (phd.user)")
     pool = RunnerPool(
         launch, most=settings.runner_processes or settings.max_workers, idle=float(settings.runner_idle_sec)
     )
