@@ -139,7 +139,7 @@ async def test_an_answer_that_says_nothing_is_asked_for_again_soon(
         (envelope(code="ERR-WORKER-AUTH", info="no"), "check CONDUIT_TOKEN and what its account may do"),
         (
             envelope(code="ERR-CONDUIT-CALL", info='Conduit API method "worker.execute" does not exist.'),
-            "install it with `gorge-worker phorge install`",
+            "install it with `gorge-worker phorge install` on that Phorge's host (--root names its folder), and reload",
         ),
     ],
 )
@@ -164,6 +164,32 @@ async def test_who_looks_for_the_questions_lease_is_of_version_1(code: str) -> N
         assert [call["phase"] for call in conduit.calls] == ["capabilities", "prepare", "execute"]
 
 
+@pytest.mark.parametrize("code", ["ERR-WORKER-LEASE", "ERR-WORKER-CONTEXT"])
+async def test_a_lease_that_was_not_named_is_not_lost(code: str) -> None:
+    said_nothing = reply(500, "<h1>Fatal")
+    async with (
+        Conduit.version_1(capabilities=said_nothing, **{"": envelope(code=code, info="no")}) as conduit,
+        backend(conduit) as client,
+    ):
+        assert await client.execute(LEASE) == Outcome.success()
+        phases = [call.get("phase", "") for call in conduit.calls]
+        assert phases == ["capabilities", "", "prepare", "execute"]
+        await client.execute(LEASE)
+        assert [call["phase"] for call in conduit.calls[4:]] == ["execute"]
+
+
+@pytest.mark.parametrize("declared", [SEED, SEED | {"failureCount"}])
+async def test_who_looks_for_a_lease_that_can_not_be_named_is_the_backends_fault(declared: frozenset[str]) -> None:
+    async with (
+        Conduit(declared, **{"": envelope(code="ERR-WORKER-LEASE", info="no")}) as conduit,
+        backend(conduit) as client,
+    ):
+        for tried in (1, 2):
+            with pytest.raises(BackendUnavailable, match="does not define these parameters"):
+                await client.execute(LEASE)
+            assert len(conduit.executions) == tried
+
+
 async def test_parameters_that_are_refused_later_are_left_out_from_then_on() -> None:
     async with Conduit.version_1() as conduit, backend(conduit) as client:
         await client.execute(LEASE)
@@ -179,6 +205,9 @@ async def test_a_method_that_takes_not_even_a_task_is_the_backends_fault() -> No
     async with Conduit(frozenset({"taskID"})) as conduit, backend(conduit) as client:
         with pytest.raises(BackendUnavailable, match="does not define these parameters"):
             await client.execute(LEASE)
+        conduit.declared = SEED | CONTEXT
+        await client.execute(LEASE)
+        assert conduit.calls == [FULL], "it was asked anew"
 
 
 async def test_a_backend_that_was_away_is_asked_anew() -> None:

@@ -32,7 +32,10 @@ _REFUSED = frozenset({"ERR-INVALID-AUTH", "ERR-INVALID-SESSION", "ERR-WORKER-AUT
 _LEASE_LOST = frozenset({"ERR-WORKER-CONTEXT", "ERR-WORKER-LEASE"})
 _BAD_CALL = "ERR-CONDUIT-CALL"
 _NO_METHOD = "does not exist"
-_INSTALL = "install it with `gorge-worker phorge install` on the host of that Phorge, and reload PHP there"
+_INSTALL = (
+    "install it with `gorge-worker phorge install` on that Phorge's host (--root names its folder), and reload PHP-FPM "
+    "or the web server there"
+)
 
 
 class UndeclaredParameters(Exception):

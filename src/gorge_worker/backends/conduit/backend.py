@@ -7,12 +7,12 @@ import asyncio
 from gorge_worker.backends.conduit.answer import UndeclaredParameters
 from gorge_worker.backends.conduit.calls import ConduitCalls
 from gorge_worker.backends.conduit.capabilities import Capabilities
-from gorge_worker.backends.conduit.dialect import SEED, Dialect
+from gorge_worker.backends.conduit.dialect import SEED, VERSION_1, Dialect
 from gorge_worker.backends.conduit.preparing import Preparations
 from gorge_worker.backends.conduit.request import Encoding
 from gorge_worker.backends.deadlines import DEFAULT_DEADLINE, LONGEST_DEADLINE
 from gorge_worker.clock import Clock
-from gorge_worker.errors import BackendUnavailable
+from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.http_client import HttpClient
 from gorge_worker.model import Lease, Outcome, Task
 
@@ -55,10 +55,19 @@ class ConduitBackend:
             try:
                 return await self._execute(lease, dialect)
             except UndeclaredParameters:
-                self._capabilities.learn(SEED)
-                return await self._execute(lease, SEED)
+                better = SEED
+            except LeaseLost:
+                if dialect.names_lease:
+                    raise
+                # The lease is not lost: it was not named, to a method that looks for it and so is of version 1.
+                better = VERSION_1
+            self._capabilities.learn(better)
+            return await self._execute(lease, better)
         except UndeclaredParameters as refused:
-            raise BackendUnavailable(f"{refused} (worker.execute at CONDUIT_URL takes not even a task)") from refused
+            self._capabilities.forget()
+            raise BackendUnavailable(
+                f"{refused} (worker.execute at CONDUIT_URL can't be called without them)"
+            ) from refused
         except BackendUnavailable:
             self._capabilities.forget()
             raise

@@ -41,6 +41,11 @@ class Dialect(msgspec.Struct, frozen=True):
     declared: frozenset[str] = frozenset()
     versioned: bool = False
 
+    @property
+    def names_lease(self) -> bool:
+        """Whether a call says whose lease the task is under."""
+        return "leaseOwner" in self.declared
+
     def parameters(self, lease: Lease, phase: str) -> dict[str, Any]:
         """Of a call for the task."""
         context = context_parameters(lease)
