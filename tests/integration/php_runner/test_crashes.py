@@ -114,6 +114,13 @@ async def test_php_that_was_stopped_while_it_was_idle_is_that_tasks_time_out(
         assert not php.alive
 
 
+async def test_a_limit_that_a_task_has_set_for_itself_does_not_end_the_next_one(phorge: StandIn) -> None:
+    async with runners(phorge) as php:
+        for do in ("LimitTime", "Busy"):
+            assert (await php.pool.execute(task(do))).verdict is Verdict.SUCCESS
+    assert len(php.started) == 1
+
+
 async def test_a_lock_that_a_task_has_left_does_not_stop_the_next_one(phorge: StandIn) -> None:
     async with runners(phorge) as php:
         reasons = [(await php.pool.execute(task("LeaveLock"))).reason for _ in range(3)]

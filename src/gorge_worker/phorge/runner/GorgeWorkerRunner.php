@@ -63,6 +63,8 @@ final class GorgeWorkerRunner extends Phobject {
     $this->setTitle(
       sprintf('task %d %s', $request['taskID'], $request['taskClass']));
 
+    // What a task has set for itself must not end the next one.
+    set_time_limit(0);
     PhabricatorCaches::destroyRequestCache();
     LiskDAO::closeInactiveConnections(self::IDLE_CONNECTION);
 

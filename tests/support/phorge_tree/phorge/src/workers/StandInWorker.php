@@ -104,6 +104,15 @@ final class StandInWorker extends PhabricatorWorker {
     }
   }
 
+  private function doLimitTime() {
+    set_time_limit(1);
+  }
+
+  private function doBusy() {
+    for ($end = microtime(true) + 1.5; microtime(true) < $end;) {
+    }
+  }
+
   private function doHang() {
     while (true) {
       sleep(1);
