@@ -21,7 +21,7 @@ class Handler(Protocol):
 
     @property
     def timeout(self) -> float | None:
-        """Seconds that one execution may take; None for the engine's default."""
+        """Seconds that one execution may take; None for the engine's default, infinity when it keeps a limit itself."""
         ...
 
     @property

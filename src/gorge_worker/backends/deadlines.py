@@ -9,7 +9,7 @@ from gorge_worker.whole_seconds import whole_seconds
 DEFAULT_DEADLINE = 7200.0
 """Seconds, for classes that ask for nothing (PhabricatorWorkerLeaseQuery::getDefaultLeaseDuration)."""
 LONGEST_DEADLINE = 604_800.0
-"""Seconds; what a backend that keeps the classes' own deadlines tells the engine, which need not cut anything then."""
+"""Seconds; as long as a lease can be renewed (the queue contract's `renew`)."""
 
 
 def deadline(lease_duration: Any) -> float:

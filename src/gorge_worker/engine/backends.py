@@ -15,6 +15,7 @@ class Backends:
 
     def __init__(self, registry: Registry, rng: random.Random) -> None:
         self._handlers = registry.leasable
+        self._distinct = tuple(set(self._handlers.values()))
         names = {handler.backend for handler in self._handlers.values()}
         self._breakers = {name: Breaker(name, rng) for name in sorted(filter(None, names))}
 
@@ -27,13 +28,13 @@ class Backends:
 
     def until_more(self, now: float) -> float:
         """Seconds until some class can be executed that can't be now; infinity when none is waited for."""
-        waits = (self.wait_for(handler, now) for handler in self._handlers.values())
+        waits = [breaker.wait(now) for breaker in self._breakers.values()]
         return min((wait for wait in waits if wait > 0), default=math.inf)
 
     @property
     def waiting(self) -> int:
         """How many executions wait inside their handlers."""
-        return sum(handler.waiting for handler in set(self._handlers.values()))
+        return sum([handler.waiting for handler in self._distinct])
 
     def only_probes(self) -> bool:
         """Whether every class needs a backend that is paused: one task at a time is enough to try it."""

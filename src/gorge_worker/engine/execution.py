@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import traceback
 
 import structlog
@@ -39,7 +40,7 @@ async def execute(handler: Handler, lease: Lease, seconds: float) -> Outcome:
     when the caller cancels it; everything else that a handler raises is an outcome.
     """
     try:
-        async with asyncio.timeout(seconds) as limit:
+        async with asyncio.timeout(seconds if seconds < math.inf else None) as limit:
             return await handler.execute(lease)
     except (BackendUnavailable, LeaseLost):
         raise

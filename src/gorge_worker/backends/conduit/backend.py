@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 from gorge_worker.backends.conduit.answer import UndeclaredParameters
 from gorge_worker.backends.conduit.calls import ConduitCalls
@@ -10,7 +11,7 @@ from gorge_worker.backends.conduit.capabilities import Capabilities
 from gorge_worker.backends.conduit.dialect import SEED, VERSION_1, Dialect
 from gorge_worker.backends.conduit.preparing import Preparations
 from gorge_worker.backends.conduit.request import Encoding
-from gorge_worker.backends.deadlines import DEFAULT_DEADLINE, LONGEST_DEADLINE
+from gorge_worker.backends.deadlines import DEFAULT_DEADLINE
 from gorge_worker.clock import Clock
 from gorge_worker.errors import BackendUnavailable, LeaseLost
 from gorge_worker.http_client import HttpClient
@@ -31,7 +32,7 @@ class ConduitBackend:
     def __init__(
         self, http: HttpClient, *, token: str, encoding: Encoding, timeout: float | None, clock: Clock
     ) -> None:
-        self.timeout = LONGEST_DEADLINE if timeout is None else timeout
+        self.timeout = math.inf if timeout is None else timeout
         self._asks_classes = timeout is None
         self._calls = ConduitCalls(http, token=token, encoding=encoding, clock=clock)
         self._capabilities = Capabilities(self._calls, clock)

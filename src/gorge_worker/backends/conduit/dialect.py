@@ -48,6 +48,8 @@ class Dialect(msgspec.Struct, frozen=True):
 
     def parameters(self, lease: Lease, phase: str) -> dict[str, Any]:
         """Of a call for the task."""
+        if not self.declared:
+            return task_parameters(lease)
         context = context_parameters(lease)
         more = {name: value for name, value in context.items() if name in self.declared and value is not None}
         return task_parameters(lease) | more | ({"executionVersion": VERSION, "phase": phase} if self.versioned else {})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import os
 import tempfile
 from pathlib import Path
 
 import structlog
 
-from gorge_worker.backends.deadlines import LONGEST_DEADLINE
 from gorge_worker.backends.php_runner.execution import After, Execution, NotBegun
 from gorge_worker.backends.php_runner.guard import Guard
 from gorge_worker.backends.php_runner.launching import Launch
@@ -30,7 +30,7 @@ class RunnerPool:
     """
 
     backend = "php-runner"
-    timeout = LONGEST_DEADLINE
+    timeout = math.inf
     stops_when_cancelled = True
 
     def __init__(self, launch: Launch, *, most: int, idle: float) -> None:
